@@ -2,6 +2,7 @@
 // (Hindsight of replay/recompute, where there is the engine). Used from one thread, the run's.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +35,8 @@ class ComputedValues : public ValueSource {
   struct Computed {
     core::Tensor value;
     Evidence evidence = Evidence::kNone;
-    Cost cost;
+    Cost cost;  // as it was: from an older checkpoint than cost() said where newer ones are damaged
+    std::map<core::Iteration, std::string> passedOver;  // these, and why they cannot be read
     std::optional<Mismatch> since;  // kOther, kFollows: the first that differs, here or on the way
   };
   /// kUnavailable, kDamaged, kCancelled; kNotFound: the rank does not compute it in this iteration.

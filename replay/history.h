@@ -24,6 +24,7 @@ struct History {
   std::vector<core::TensorId> columns;   // the tensor itself first
   std::vector<HistoryRow> rows;          // by iteration, then rank
   std::vector<Proof::Unproved> missing;  // iterations of which something is not there
+  std::vector<std::string> otherHere;    // where rows were computed: Proof::otherHere
 };
 
 /// One element of some tensors in an iteration, computed again.
@@ -40,6 +41,8 @@ class ElementComputer {
   virtual core::Result<ComputedElements> compute(core::Iteration iteration,
                                                  const std::vector<core::TensorId>& tensors,
                                                  std::int64_t element) = 0;
+  /// Proof::otherHere, of what was computed.
+  virtual std::vector<std::string> otherHere() const = 0;
 };
 
 struct HistoryOptions {

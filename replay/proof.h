@@ -28,7 +28,8 @@ struct Mismatch {
   /// there.
   bool origin = false;
 
-  /// Else no hash of it was recorded, and the counts of NaN and Inf, or the loss, tell that it differs.
+  /// Else no hash of it was recorded, and `values`, the counts of NaN and Inf, or the loss tell that it
+  /// differs.
   bool hasHash() const { return recorded != core::Hash128(); }
 };
 
@@ -43,6 +44,7 @@ struct Proof {
   std::int64_t tensors = 0;       // whose hashes were compared, over all iterations and ranks
   std::uint64_t bytes = 0;        // of these
   std::int64_t values = 0;        // stored values that were compared byte by byte
+  std::int64_t states = 0;        // values of checkpoints that were: of those that it came to on its way
   std::int64_t digests = 0;       // iterations of a rank of which only the digest was left
   std::int64_t wrongDigests = 0;  // of these: some tensor of it differs, nobody knows which
 
@@ -57,11 +59,14 @@ struct Proof {
     std::string why;
   };
   std::vector<Unproved> unproved;  // of those that were asked for
+  /// Iterations that were computed, of which a stored value cannot be read, or is not what was hashed: the
+  /// file is damaged, and nothing follows for the training.
+  std::vector<Unproved> damaged;
   /// What decides bits and is otherwise here than where it was recorded: "oneDNN 2.6.3 avx2 instead of …".
   std::vector<std::string> otherHere;
 
   bool equal() const { return different.empty(); }
-  bool nothingCompared() const { return tensors == 0 && digests == 0 && mismatches.empty(); }
+  bool nothingCompared() const { return tensors == 0 && digests == 0 && states == 0 && mismatches.empty(); }
 };
 
 inline constexpr std::size_t kMostMismatches = 100;

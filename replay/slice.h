@@ -11,5 +11,7 @@ namespace msdbg::replay {
 /// NumPy's basic slicing: `0,:,3:5`, `-1`, `::2`, `...`. Steps are positive. kUsage names the part and the
 /// dimension.
 core::Result<core::Tensor> sliceTensor(const core::Tensor& tensor, const std::string& slice);
+/// Whether sliceTensor() can cut it from a tensor of this shape, all of which is known. The same errors.
+core::Status checkSlice(const core::Shape& shape, const std::string& slice);
 
 }  // namespace msdbg::replay

@@ -101,7 +101,9 @@ std::string ofSelection(const OpenedRun& run, const CheckCommandOptions& options
 /// checkpoint, and a fault that is found later may follow from it.
 void tellDifference(CheckView& view) {
   const auto& first = view.report.first;
-  if (first && first->iteration <= view.differs->iteration) return;
+  const bool before = first && std::pair(first->iteration, first->order) <=
+                                   std::pair(view.differs->iteration, view.differs->order);
+  if (before) return;
   const std::string where = Computing::text(view.run, *view.differs);
   if (first) {
     view.verdict.found =

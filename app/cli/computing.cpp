@@ -6,6 +6,8 @@
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
+#include "replay/describe.h"
 
 namespace msdbg::app {
 
@@ -17,6 +19,15 @@ using replay::ComputedValues;
 namespace {
 
 constexpr double kQuick = 1;  // seconds that nobody needs to be told of
+
+// "the checkpoint of iteration 24 is", "the checkpoints of iterations 24, 32 are"
+std::string passedOverText(const ComputedValues::Computed& computed) {
+  core::IterationSet iterations;
+  for (const auto& [iteration, why] : computed.passedOver) iterations.push_back(iteration.value);
+  const bool one = iterations.size() == 1;
+  return fmt::format("the checkpoint{} of {} {}", one ? "" : "s", replay::numbered("iteration", iterations),
+                     one ? "is" : "are");
+}
 
 }  // namespace
 
@@ -41,7 +52,7 @@ Result<ComputedValues::Computed> Computing::value(core::Rank rank, core::Iterati
   MSDBG_TRY(start());
   MSDBG_ASSIGN(const ComputedValues::Cost cost, m_values->cost(iteration));
   if (cost.seconds > kQuick)
-    core::logSay(fmt::format("computing {} again from iteration {}: about {}; Ctrl-C stops",
+    core::logSay(fmt::format("computing {} again from iteration {}: about {}, as training took; Ctrl-C stops",
                              counted(cost.iterations, "iteration"), cost.checkpoint.value,
                              aboutSeconds(cost.seconds)));
   Result<ComputedValues::Computed> computed = m_values->compute(rank, iteration, tensor);
@@ -75,8 +86,18 @@ void Computing::clearProgress() {
   if (m_progress) m_progress->clear();
 }
 
+void Computing::warnOfEnvironment() const {
+  const std::vector<std::string> other = otherHere();
+  if (!other.empty())
+    printWarning(fmt::format(
+        "computed in another environment than the recorded one ({}): without a recorded hash to hold them "
+        "against, bits may be others than the training's",
+        core::join(other, "; ")));
+}
+
 int Computing::withDifferences(int status) const {
   if (!m_values) return status;
+  warnOfEnvironment();
   constexpr std::size_t kShown = 3;
   const std::vector<replay::Mismatch> all = m_values->differences();
   for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i)
@@ -99,6 +120,7 @@ std::string Computing::text(const OpenedRun& run, const ComputedValues::Computed
           ? std::string("computed again")
           : fmt::format("computed again from iteration {} ({})", computed.cost.checkpoint.value,
                         counted(computed.cost.iterations, "iteration"));
+  if (!computed.passedOver.empty()) text += fmt::format(", since {} damaged", passedOverText(computed));
   switch (computed.evidence) {
     case ComputedValues::Evidence::kHash:
       return text + "; it has the recorded hash";

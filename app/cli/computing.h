@@ -27,15 +27,17 @@ class Computing {
   core::Result<replay::ValueSource*> source();
   std::optional<replay::Mismatch> firstDifference() const;  // of all that was computed so far
   std::vector<std::string> otherHere() const;               // ComputedValues::otherHere()
+  void warnOfEnvironment() const;                           // that it is another one here, where it is
   void clearProgress();
-  /// Says where what was computed is not what was recorded, so that nothing of it could be used: a warning
-  /// for each stretch. Gives kExitHits then where the status is fine.
+  /// warnOfEnvironment(), and where what was computed is not what was recorded, so that nothing of it could
+  /// be used: a warning for each stretch. Gives kExitHits then where the status is fine.
   int withDifferences(int status) const;
   /// "; nor computed again: …" where the last that was asked for could not be computed; "".
   std::string whyNone() const;
   ~Computing();
 
-  /// "computed again from iteration 5 (3 iterations); it has the recorded hash"
+  /// "computed again from iteration 5 (3 iterations); it has the recorded hash", and which nearer checkpoints
+  /// are damaged
   static std::string text(const OpenedRun& run, const replay::ComputedValues::Computed& computed);
   /// "fc/weight:0 of iteration 7, rank 0"; "some tensor of ..." where only a digest tells.
   static std::string text(const OpenedRun& run, const replay::Mismatch& at);

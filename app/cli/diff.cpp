@@ -163,7 +163,8 @@ Result<int> diffComputed(const OpenedRun& run, DiffOptions options, const Contex
     MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(run, options, context, progress));
     found = context.engine.compareComputed(*run.run, recordedIterations(run, run.run->ranks(), list), how);
   }
-  if (!found.ok()) return cancelledOr(found.error());
+  if (!found.ok() && found.error().code() == ErrorCode::kCancelled) return cancelledError();
+  if (!found.ok()) return found.error().in(run.path);
   return show({run, run, *found, "recorded", "computed", options.all}, context);
 }
 

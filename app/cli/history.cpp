@@ -34,11 +34,11 @@ std::string columnName(const OpenedRun& run, const replay::History& history, std
   return name.substr(0, name.find('('));
 }
 
-bool nothing(const replay::History& history) {
-  return std::ranges::none_of(history.rows, [](const replay::HistoryRow& row) {
-    return std::ranges::any_of(row.values, [](const auto& value) { return value.has_value(); });
-  });
+bool isEmpty(const replay::HistoryRow& row) {
+  return std::ranges::none_of(row.values, [](const auto& value) { return value.has_value(); });
 }
+
+bool nothing(const replay::History& history) { return std::ranges::all_of(history.rows, isEmpty); }
 
 void printMissing(const replay::History& history) {
   for (const auto& part : history.missing)
@@ -75,6 +75,9 @@ void print(const OpenedRun& run, const replay::History& history, const std::stri
   }
   table.print();
   if (other) fmt::print("Not as recorded: msdbg replay --prove tells since where.\n");
+  for (const std::string& here : history.otherHere)
+    fmt::print("otherwise here: {}: bits of what was computed may be others than the training's\n",
+               core::printable(here));
   printMissing(history);
 }
 
@@ -94,10 +97,11 @@ Json historyJson(const OpenedRun& run, const replay::History& history, const std
     json["rows"].push_back({{"iteration", row.iteration.value},
                             {"rank", row.rank.value},
                             {"computed", row.computed},
-                            {"as_recorded", !row.other},
+                            {"as_recorded", isEmpty(row) ? Json() : Json(!row.other)},  // null: no value
                             {"values", values}});
     addStep(json["rows"].back(), run, row.rank, row.iteration);
   }
+  json["otherwise_here"] = history.otherHere;
   json["missing"] = Json::array();
   for (const auto& part : history.missing)
     json["missing"].push_back({{"iterations", part.iterations.text()}, {"why", part.why}});

@@ -13,6 +13,8 @@
 #include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
+#include "core_engine/graph/roles.h"
+#include "replay/describe.h"
 #include "replay/loss_course.h"
 #include "replay/recompute_way.h"
 #include "replay/recorded_from.h"
@@ -167,10 +169,31 @@ std::string stateText(const OpenedRun& run) {
   return state == "running" && !run.run->recording() ? "interrupted" : state;
 }
 
+// Only journals are read to open a run, and they do not tell what happened to its files since. Where
+// checkpoints are read in no time, whether they are whole is looked at.
+replay::RecomputeWays waysOf(const OpenedRun& run) {
+  constexpr std::uint64_t kFewBytes = 64u << 20;
+  constexpr std::size_t kFewValues = 5'000;
+  replay::RecomputeWays ways(*run.run);
+  const replay::Recomputable* const states = run.run->recomputable();
+  if (!states || run.run->storage().states > kFewBytes) return ways;
+  std::size_t checkpoints = 0;
+  for (const core::Rank rank : run.run->ranks()) checkpoints += states->checkpoints(rank).size();
+  const auto carried = std::ranges::count_if(run.run->graph().tensors(), core::isCarried);
+  if (checkpoints * static_cast<std::size_t>(carried) <= kFewValues) ways.readCheckpoints(*run.run);
+  return ways;
+}
+
+Json damagedJson(const replay::RecomputeWays& ways) {
+  Json json = Json::array();
+  for (const auto& [iteration, why] : ways.damagedCheckpoints())
+    json.push_back({{"iteration", iteration.value}, {"why", why}});
+  return json;
+}
+
 Json infoJson(const OpenedRun& run) {
   const replay::RunDescription& info = run.run->description();
   const replay::Storage storage = run.run->storage();
-  const replay::Recomputable* const states = run.run->recomputable();
   Json libraries = Json::object();
   for (const auto& [name, version] : info.libraries) libraries[name] = version;
   Json json = document("info");
@@ -199,8 +222,10 @@ Json infoJson(const OpenedRun& run) {
   json["policy"] = info.policy.empty() ? Json() : Json::parse(info.policy, nullptr, false);
   json["faults"] = info.faults;
   json["ranks"] = ranksJson(run);
-  json["recomputable"] = states ? core::formatRanges(states->recomputableIterations()) : "";
-  const auto longest = replay::RecomputeWays(*run.run).longest();
+  const replay::RecomputeWays ways = waysOf(run);
+  json["recomputable"] = core::formatRanges(ways.reachable());
+  json["damaged_checkpoints"] = damagedJson(ways);
+  const auto longest = ways.longest();
   json["longest_recomputation"] = Json();
   if (longest)
     json["longest_recomputation"] = {{"iterations", longest->iterations}, {"seconds", longest->seconds}};
@@ -280,15 +305,25 @@ std::string apartText(const std::vector<std::int64_t>& checkpoints) {
 }
 
 // ", which takes 25 iterations or 0.8 s at most"
-std::string longestText(const OpenedRun& run) {
-  const auto longest = replay::RecomputeWays(*run.run).longest();
+std::string longestText(const replay::RecomputeWays& ways) {
+  const auto longest = ways.longest();
   if (!longest) return "";
   return ", which takes " + counted(longest->iterations, "iteration") +
          (longest->seconds > 0 ? " or " + aboutSeconds(longest->seconds) : "") + " at most";
 }
 
+// "; the checkpoints of iterations 0, 24 are damaged"
+std::string damagedText(const replay::RecomputeWays& ways) {
+  core::IterationSet damaged;
+  for (const auto& [iteration, why] : ways.damagedCheckpoints()) damaged.push_back(iteration.value);
+  if (damaged.empty())
+    return ways.reachable().empty() ? "" : "; msdbg verify reads whether all of these are whole";
+  return fmt::format("; the checkpoint{} of {} {} damaged", damaged.size() == 1 ? "" : "s",
+                     replay::numbered("iteration", damaged), damaged.size() == 1 ? "is" : "are");
+}
+
 // "iterations 25-99 can be computed again, which takes 25 iterations or 0.8 s at most, and gone on from: 3
-// checkpoints (25 iterations apart), batches of 100 iterations";
+// checkpoints (25 iterations apart), batches of 100 iterations; msdbg verify reads whether …";
 // "" where neither is kept.
 std::string recomputableText(const OpenedRun& run) {
   const replay::Recomputable* const states = run.run->recomputable();
@@ -296,15 +331,16 @@ std::string recomputableText(const OpenedRun& run) {
   const core::Rank rank = run.run->ranks().empty() ? core::Rank(0) : run.run->ranks().front();
   const auto checkpoints = states->checkpoints(rank), batches = states->batches(rank);
   if (checkpoints.empty() && batches.empty()) return {};
-  const std::vector<std::int64_t> iterations = states->recomputableIterations();
-  return fmt::format("{}: {}{}, batches of {}{}",
+  const replay::RecomputeWays ways = waysOf(run);
+  const std::vector<std::int64_t> iterations = ways.reachable();
+  return fmt::format("{}: {}{}, batches of {}{}{}",
                      iterations.empty()
                          ? "nothing can be computed again"
                          : "iterations " + core::formatRanges(iterations) + " can be computed again" +
-                               longestText(run) + ", and gone on from (--resume, msdbg::restore)",
+                               longestText(ways) + ", and gone on from (--resume, msdbg::restore)",
                      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
                      apartText(checkpoints), counted(static_cast<std::int64_t>(batches.size()), "iteration"),
-                     run.run->ranks().size() > 1 ? " on each rank" : "");
+                     run.run->ranks().size() > 1 ? " on each rank" : "", damagedText(ways));
 }
 
 std::string graphText(const OpenedRun& run) {

@@ -61,6 +61,7 @@ class NoElements : public replay::ElementComputer {
                                            std::int64_t) override {
     return whyNotComputed(m_ways, iteration);
   }
+  std::vector<std::string> otherHere() const override { return {}; }
 
  private:
   replay::RecomputeWays m_ways;

@@ -1,7 +1,11 @@
 // msdbg show: one tensor of one iteration and rank: type, statistics, hash, values.
 #include <fmt/format.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 
 #include "app/cli/command.h"
@@ -13,7 +17,9 @@
 #include "app/cli/table.h"
 #include "app/cli/tensor_text.h"
 #include "core_engine/base/text.h"
+#include "replay/nearest_value.h"
 #include "replay/npy.h"
+#include "replay/run_state.h"
 #include "replay/slice.h"
 #include "replay/user_steps.h"
 
@@ -42,6 +48,7 @@ struct Shown {
   std::optional<core::Hash128> hash;               // recorded
   std::optional<replay::ValueOrigin> origin;
   std::optional<replay::ComputedValues::Computed> computed;  // where it is not stored
+  std::vector<std::string> otherHere;                        // ComputedValues::otherHere() then
   std::optional<Tensor> value;                               // sliced
   std::optional<Error> missing;
 };
@@ -59,8 +66,8 @@ Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, 
 
 // Why there is no value, and where the nearest one is.
 Error withNearest(const OpenedRun& run, const Shown& shown, const Error& missing) {
-  if (missing.code() != ErrorCode::kUnavailable) return missing;
-  const auto found = replay::nearestValue(*run.run, shown.rank, shown.iteration, shown.id);
+  if (missing.code() != ErrorCode::kUnavailable && missing.code() != ErrorCode::kDamaged) return missing;
+  const auto found = replay::nearestReadableValue(*run.run, shown.rank, shown.iteration, shown.id);
   if (!found) return missing;
   return {missing.code(),
           fmt::format("{}; the nearest value is that of --iteration {}", missing.message(), found->value)};
@@ -74,17 +81,51 @@ void describe(const OpenedRun& run, Shown& shown) {
   shown.origin = run.run->origin(shown.rank, shown.iteration, shown.id);
 }
 
-// A value that is not stored. kUnavailable: `missing`, and why it cannot be computed.
+// A slice that cannot be cut is refused before anything is computed for it.
+core::Status checkSlice(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
+  replay::Recomputable* const source = run.run->recomputable();
+  if (options.slice.empty() || !source) return core::Ok{};
+  const auto graph = source->recordedGraph(shown.rank, shown.iteration);
+  const auto id = graph.ok() ? graph->findTensor(run.graph().tensor(shown.id).fullName()) : std::nullopt;
+  if (!id || !graph->tensor(*id).shape.known()) return core::Ok{};  // what is computed has a shape
+  const core::Status fits = replay::checkSlice(graph->tensor(*id).shape, options.slice);
+  return fits.ok() ? fits : core::Status(fits.error().in("--slice"));
+}
+
+// Why there is no value, where computing it again did not help either.
+Error neither(const OpenedRun& run, const Shown& shown, const Error& missing, const Error& computing) {
+  if (computing.code() == ErrorCode::kCancelled) return cancelledError();
+  if (computing.code() == ErrorCode::kNotFound) return missing;  // the rank does not compute it: the same
+  if (computing.code() == ErrorCode::kDamaged && missing.code() == ErrorCode::kDamaged)
+    return {missing.code(), missing.message() + "; no checkpoint that it could be computed from can be read"};
+  if (computing.code() == ErrorCode::kDamaged)
+    return {
+        ErrorCode::kDamaged,
+        fmt::format("the value of {} (rank {}, iteration {}) is not stored, and what it would be computed "
+                    "again from is damaged: {}",
+                    run.graph().tensor(shown.id).fullName(), shown.rank.value, shown.iteration.value,
+                    computing.message())};
+  return {missing.code(), missing.message() + "; nor computed again: " + computing.message()};
+}
+
+// A value that is not stored, or damaged. `missing`, and why it cannot be computed.
 Result<Tensor> computedValue(const OpenedRun& run, const ShowOptions& options, const Context& context,
                              const Error& missing, Shown& shown) {
-  if (options.storedOnly || missing.code() != ErrorCode::kUnavailable) return missing;
-  auto computed = Computing(run, context).value(shown.rank, shown.iteration, shown.id);
-  if (computed.ok()) {
-    shown.computed = std::move(*computed);
-    return shown.computed->value;
-  }
-  if (computed.error().code() == ErrorCode::kCancelled) return cancelledError();
-  return Error(missing.code(), missing.message() + "; nor computed again: " + computed.error().message());
+  const bool damaged = missing.code() == ErrorCode::kDamaged;
+  if (options.storedOnly || !(damaged || missing.code() == ErrorCode::kUnavailable)) return missing;
+  MSDBG_TRY(checkSlice(run, options, shown));
+  Computing computing(run, context);
+  auto computed = computing.value(shown.rank, shown.iteration, shown.id);
+  if (!computed.ok()) return neither(run, shown, missing, computed.error());
+  if (damaged) printWarning("computed again, since what is stored cannot be read: " + missing.message());
+  for (const auto& [checkpoint, why] : computed->passedOver)
+    if (!damaged || why != missing.message())
+      printWarning(fmt::format("the checkpoint of iteration {} cannot be read: {}", checkpoint.value, why));
+  if (damaged || !computed->passedOver.empty()) printWarning(replay::damageAdvice());
+  shown.otherHere = computing.otherHere();
+  if (computed->evidence != replay::ComputedValues::Evidence::kHash) computing.warnOfEnvironment();
+  shown.computed = std::move(*computed);
+  return shown.computed->value;
 }
 
 core::Status find(const OpenedRun& run, ShowOptions& options, const Context& context, Shown& shown) {
@@ -100,7 +141,10 @@ core::Status find(const OpenedRun& run, ShowOptions& options, const Context& con
   describe(run, shown);
   Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
   if (!value.ok()) value = computedValue(run, options, context, value.error(), shown);
-  if (!value.ok() && value.error().code() == ErrorCode::kCancelled) return value.error();
+  const auto isLast = [](const Error& error) {
+    return error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kUsage;
+  };
+  if (!value.ok() && isLast(value.error())) return value.error();
   if (!value.ok()) {
     const bool thinned = !shown.statistics && run.run->thinned(shown.rank, shown.iteration);
     const Error why =
@@ -149,6 +193,9 @@ Json computedJson(const OpenedRun& run, const replay::ComputedValues::Computed& 
   json["from"] = computed.cost.checkpoint.value;
   json["iterations"] = computed.cost.iterations;
   json["evidence"] = evidenceName(computed.evidence);
+  json["passed_over"] = Json::array();  // damaged checkpoints
+  for (const auto& [checkpoint, why] : computed.passedOver)
+    json["passed_over"].push_back({{"iteration", checkpoint.value}, {"why", why}});
   json["different_since"] = Computing::json(run, computed.since);
   return json;
 }
@@ -182,6 +229,7 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
                    : shown.value && shown.origin ? Json(originName(*shown.origin))
                                                  : Json();
   json["computed"] = shown.computed ? computedJson(run, *shown.computed) : Json();
+  if (shown.computed) json["computed"]["otherwise_here"] = shown.otherHere;
   json["slice"] = textOrNull(options.slice);
   json["npy"] = textOrNull(options.npy);
   const bool written = shown.value && !options.npy.empty();
@@ -206,7 +254,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
   if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
   const bool other = isOther(shown);
   if (shown.hash) fmt::print("  {}hash {}\n", other ? "recorded " : "", shown.hash->text());
-  if (shown.value && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
+  if (shown.value && !shown.computed && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
     fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
   if (shown.computed) fmt::print("  {}\n", wrapped(Computing::text(run, *shown.computed), 2, 98));
   if (!shown.value || !options.npy.empty()) return;
@@ -223,6 +271,21 @@ bool newerIsLost(const OpenedRun& run, const Shown& shown) {
   });
 }
 
+// Who waited for a computation must not learn then that it has nowhere to go. Nothing is made or changed.
+core::Status checkWritable(const std::string& given) {
+  if (given.empty()) return core::Ok{};
+  const std::filesystem::path file = given;
+  std::error_code error;
+  const auto cannot = [&](int why) {
+    return Error(ErrorCode::kIo, fmt::format("cannot write {}: {}", given, strerror(why)));
+  };
+  if (std::filesystem::is_directory(file, error)) return cannot(EISDIR);
+  const bool there = std::filesystem::exists(file, error);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const int denied = there ? access(file.c_str(), W_OK) : access(folder.c_str(), W_OK | X_OK);
+  return denied == 0 ? core::Status(core::Ok{}) : cannot(errno);
+}
+
 // Row-major, as the tensor has them; the JSON says of which type.
 core::Status writeBytes(const std::string& file, const Tensor& value) {
   std::ofstream out(file, std::ios::binary);
@@ -236,6 +299,8 @@ Result<int> show(ShowOptions options, const Context& context) {
     return Error(ErrorCode::kUsage,
                  "show: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
+  MSDBG_TRY(checkWritable(options.npy));
+  MSDBG_TRY(checkWritable(options.bytes));
   Shown shown;
   MSDBG_TRY(find(run, options, context, shown));
   if (shown.value && !options.npy.empty()) MSDBG_TRY(replay::writeNpy(options.npy, *shown.value));

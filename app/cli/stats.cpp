@@ -10,6 +10,7 @@
 #include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
+#include "core_engine/tensor/flags.h"
 #include "replay/user_steps.h"
 #include "watchpoints/conditions/targets.h"
 
@@ -57,12 +58,21 @@ core::Result<std::vector<Place>> placesOf(const OpenedRun& run, const Options& o
   return places;
 }
 
+struct Row {
+  const watch::StatisticsRow* row = nullptr;
+  bool computed = false;  // again: it is not recorded
+};
+
 /// Where only NaN and Inf were counted, what is computed again says more, if somebody asked for that.
-const watch::StatisticsRow* rowOf(const OpenedRun& run, const Place& place, core::TensorId id,
-                                  bool recompute) {
-  const watch::StatisticsRow* whole =
-      recompute ? run.run->statistics(place.rank, place.iteration, id) : nullptr;
-  return whole ? whole : run.run->flags(place.rank, place.iteration, id);
+Row rowOf(const OpenedRun& run, const Place& place, core::TensorId id, bool recompute) {
+  if (!recompute) return {run.run->flags(place.rank, place.iteration, id), false};
+  replay::Recomputable* const source = run.run->recomputable();
+  const watch::StatisticsRow* recorded =
+      source ? source->recordedRow(place.rank, place.iteration, id) : nullptr;
+  const bool whole = recorded && !core::isFlags(recorded->values);
+  if (const watch::StatisticsRow* row = run.run->statistics(place.rank, place.iteration, id))
+    return {row, !whole};
+  return {run.run->flags(place.rank, place.iteration, id), false};
 }
 
 // Rows are printed as they are read: a long run has hundreds of thousands. False: none has statistics.
@@ -79,11 +89,12 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
   for (const auto& [iteration, rank] : places) {
     if (context.cancel.cancelled()) break;
     const bool stored = run.run->stored(rank, iteration, id);
-    const watch::StatisticsRow* row = rowOf(run, {iteration, rank}, id, recompute);
+    const auto [row, computed] = rowOf(run, {iteration, rank}, id, recompute);
     any |= row != nullptr;
     Json line = {{"iteration", iteration.value},
                  {"rank", rank.value},
                  {"stored", stored},
+                 {"computed", computed},
                  {"thinned", row ? false : run.run->thinned(rank, iteration)},
                  {"statistics", row ? statisticsJson(*row) : Json()}};
     addStep(line, run, rank, iteration);
@@ -104,13 +115,15 @@ std::string changeText(const OpenedRun& run, const Place& place, const watch::St
   return made && made->change ? core::formatShort(made->change->meanAbsChange, 4) : "";
 }
 
-std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const watch::StatisticsRow* row,
+std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const Row& found,
                                  core::TensorId update) {
+  const watch::StatisticsRow* const row = found.row;
   std::vector<std::string> cells = {replay::iterationText(*run.run, place.rank, place.iteration),
                                     std::to_string(place.rank.value)};
   if (!row && run.run->thinned(place.rank, place.iteration)) return cells.emplace_back("thinned"), cells;
   for (std::string& cell : statisticsCells(row)) cells.push_back(std::move(cell));
   if (row) cells.push_back(changeText(run, place, *row, update));
+  if (found.computed) cells.emplace_back("computed");
   return cells;
 }
 
@@ -135,6 +148,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
   std::vector<std::string> headers = {">iteration", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
   headers.push_back(">mean change");
+  if (recompute) headers.emplace_back("");
   Table table(headers);
   bool any = false;
   const core::TensorId update = watch::updatesByParameter(run.graph())[id.index()];
@@ -143,8 +157,8 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
     if (context.cancel.cancelled()) return any;
     progress.share("reading", static_cast<double>(i) / static_cast<double>(places.size()));
     const Place& place = places[i];
-    const watch::StatisticsRow* row = rowOf(run, place, id, recompute);
-    any |= row != nullptr;
+    const Row row = rowOf(run, place, id, recompute);
+    any |= row.row != nullptr;
     table.row(cellsOf(run, place, row, update));
   }
   progress.clear();

@@ -1,14 +1,43 @@
 // msdbg verify: reads all of a run and checks every hash.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
+#include "core_engine/base/text.h"
+#include "replay/recompute_way.h"
 
 namespace msdbg::app {
 namespace {
+
+// What damage leaves to be computed again, and what it costs.
+struct Recomputable {
+  std::vector<std::int64_t> left, lost;
+};
+
+Recomputable recomputableOf(const OpenedRun& run, bool damaged) {
+  replay::RecomputeWays ways(*run.run);
+  Recomputable found{ways.reachable(), {}};
+  if (!damaged || found.left.empty()) return found;
+  const std::vector<std::int64_t> promised = std::move(found.left);
+  ways.readCheckpoints(*run.run);
+  ways.readBatches(*run.run);
+  found.left = ways.reachable();
+  std::ranges::set_difference(promised, found.left, std::back_inserter(found.lost));
+  return found;
+}
+
+void print(const Recomputable& recomputable) {
+  if (recomputable.lost.empty()) return;
+  fmt::print("Iterations {} cannot be computed again any more: what that needs is damaged. {}\n",
+             core::formatRanges(recomputable.lost),
+             recomputable.left.empty() ? "None can." : core::formatRanges(recomputable.left) + " still can.");
+}
 
 void print(const OpenedRun& run, const std::vector<replay::Damage>& damage, std::uint64_t bytes) {
   const std::string path = core::printable(run.path);
@@ -40,6 +69,7 @@ core::Result<int> verify(const std::string& path, const Context& context) {
     });
   }
   if (context.cancel.cancelled()) return cancelledError();
+  const Recomputable recomputable = recomputableOf(run, !damage.empty());
   if (context.json) {
     Json json = document("verify");
     json["run"] = run.path;
@@ -47,9 +77,12 @@ core::Result<int> verify(const std::string& path, const Context& context) {
     json["recording"] = run.run->recording();
     json["bytes"] = bytes;
     json["damage"] = damageJson(damage);
+    json["recomputable"] = core::formatRanges(recomputable.left);
+    json["no_longer_recomputable"] = core::formatRanges(recomputable.lost);
     printJson(json);
   } else {
     print(run, damage, bytes);
+    print(recomputable);
   }
   return damage.empty() ? kExitFine : kExitDamaged;
 }

@@ -241,6 +241,7 @@ Result<int> why(const WhyOptions& options, const Context& context) {
     printJson(whyJson(run, found->from, found->explanation));
   else
     print(run, found->from, found->explanation, options.all);
+  computing.warnOfEnvironment();
   return nothing(found->explanation) ? kExitNoAnswer : withDamage(run, kExitFine);
 }
 

@@ -26,16 +26,30 @@ std::optional<bool> isFinite(ExplainLook& look, core::Rank rank, Iteration itera
   return loss ? std::optional(std::isfinite(*loss)) : std::nullopt;
 }
 
+bool lossIsWrong(ExplainLook& look, core::Rank rank, Iteration iteration) {
+  const std::optional<double> loss = look.source().scalar(rank, iteration, "loss");
+  return loss && !std::isfinite(*loss);
+}
+
 Result<Iteration> chooseIteration(ExplainLook& look, Beginning& beginning) {
   const core::IterationSet& recorded = look.run().iterationSet(beginning.rank);
-  std::optional<Iteration> last;
+  const bool isLoss = look.graph().tensor(beginning.tensor).role == core::TensorRole::kLoss;
+  std::optional<Iteration> last, otherwise;  // otherwise: wrong already, while the loss was another tensor
   for (const std::int64_t each : recorded) {
     if (look.options().cancel.cancelled()) return Error(ErrorCode::kCancelled, "interrupted");
     const core::GraphPart* part = look.source().part(beginning.rank, Iteration(each));
-    if (part && !part->has(beginning.tensor)) continue;
+    if (part && !part->has(beginning.tensor)) {
+      if (isLoss && !otherwise && lossIsWrong(look, beginning.rank, Iteration(each)))
+        otherwise = Iteration(each);
+      continue;
+    }
     last = Iteration(each);
     if (isFinite(look, beginning.rank, *last, beginning.tensor) != std::optional(false)) continue;
     beginning.iterationChosen = "the first iteration in which it is not finite";
+    if (otherwise)
+      beginning.iterationChosen += fmt::format(
+          " and recorded as such; the loss is not finite from iteration {} on, where less is recorded of it",
+          otherwise->value);
     return *last;
   }
   if (!last)

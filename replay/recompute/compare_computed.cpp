@@ -109,13 +109,17 @@ class ComputedComparer {
                    return measurer;
                  }));
     std::int64_t done = 0;
+    std::optional<Error> unreached;  // the first iteration that was not, and why
     for (const std::int64_t each : iterations) {
       if (m_options.progress) m_options.progress(done++, static_cast<std::int64_t>(iterations.size()));
       const Status reached = reach(Iteration(each));
       if (reached.ok()) continue;
       if (reached.error().code() == ErrorCode::kCancelled) return reached.error();
+      if (!unreached) unreached = reached.error();
       note(fmt::format("iteration {}: {}", each, reached.error().message()));
     }
+    if (m_found.compared.empty() && unreached)
+      return Error(unreached->code(), "nothing of it can be computed again: " + unreached->message());
     for (const std::string& other : m_walk->engine().otherHere()) note("otherwise here: " + other);
     return std::move(m_found);
   }

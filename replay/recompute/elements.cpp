@@ -62,6 +62,7 @@ class Elements : public ElementComputer {
     found.other = m_walk->since().has_value();
     return found;
   }
+  std::vector<std::string> otherHere() const override { return m_walk->engine().otherHere(); }
 
  private:
   std::unique_ptr<Walk> m_walk;

@@ -103,8 +103,12 @@ Result<Hindsight::Cost> Hindsight::cost(Iteration iteration) {
   MSDBG_TRY(start());
   if (kept(iteration)) return Cost{iteration, 0, 0};
   MSDBG_ASSIGN(const Iteration from, m_walk->startFor(iteration));
-  const std::int64_t iterations = iteration.value - from.value + 1;
-  return Cost{from, iterations, static_cast<double>(iterations) * m_walk->engine().secondsAnIteration()};
+  return costFrom(from, iteration);
+}
+
+Hindsight::Cost Hindsight::costFrom(Iteration from, Iteration to) const {
+  const std::int64_t iterations = to.value - from.value + 1;
+  return {from, iterations, static_cast<double>(iterations) * m_walk->engine().secondsAnIteration()};
 }
 
 Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {
@@ -167,7 +171,9 @@ const watch::StatisticsRow* Hindsight::statistics(Rank rank, Iteration iteration
 
 // Older ones go where they take too much.
 void Hindsight::take(Iteration iteration) {
-  Kept fresh{iteration, {}, {}, m_walk->since(), 0};
+  Kept fresh{iteration, {}, {}, m_walk->since(), {}, 0};
+  for (const auto& [checkpoint, why] : m_walk->engine().damagedCheckpoints())
+    if (m_walk->begun() < checkpoint && checkpoint <= iteration) fresh.passedOver[checkpoint] = why;
   for (std::size_t r = 0; r < m_keepers.size(); ++r) {
     Keeper& keeper = *m_keepers[r];
     for (auto& [local, value] : keeper.values) {
@@ -196,7 +202,8 @@ Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, T
   if (part && !part->has(tensor))
     return Error(ErrorCode::kNotFound, fmt::format("rank {} does not compute {} in iteration {}", rank.value,
                                                    m_run.graph().tensor(tensor).fullName(), iteration.value));
-  MSDBG_ASSIGN(const Cost paid, cost(iteration));
+  MSDBG_TRY(start());
+  Cost paid{iteration, 0, 0};
   const std::pair key(rank, tensor);
   Kept* here = kept(iteration);
   if (here && !here->values.contains(key)) {
@@ -205,13 +212,14 @@ Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, T
   }
   if (!here) {
     MSDBG_TRY(reach(iteration, rank, tensor));
+    paid = costFrom(m_walk->from(), iteration);
     here = kept(iteration);
   }
   const auto value = here->values.find(key);
   if (value == here->values.end())
     return Error(ErrorCode::kUnavailable,
                  m_run.graph().tensor(tensor).fullName() + " was not computed in this iteration");
-  Computed computed{value->second, here->evidence[key], paid, {}};
+  Computed computed{value->second, here->evidence[key], paid, here->passedOver, {}};
   if (!isTrainings(computed.evidence)) computed.since = here->since;
   return computed;
 }

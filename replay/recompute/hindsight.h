@@ -51,6 +51,7 @@ class Hindsight : public ComputedValues {
     std::map<std::pair<core::Rank, core::TensorId>, core::Tensor> values;  // by the run's ids
     std::map<std::pair<core::Rank, core::TensorId>, Evidence> evidence;
     std::optional<Mismatch> since;  // the first that differed on the way there
+    std::map<core::Iteration, std::string> passedOver;
     std::uint64_t bytes = 0;
   };
   struct Rows {
@@ -65,6 +66,7 @@ class Hindsight : public ComputedValues {
   Hindsight(Run& run, HindsightOptions options);
 
   core::Status start();
+  Cost costFrom(core::Iteration from, core::Iteration to) const;
   core::Status reach(core::Iteration iteration, core::Rank rank, core::TensorId tensor);
   void take(core::Iteration iteration);
   void takeRows(core::Iteration iteration);

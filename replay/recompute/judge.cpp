@@ -1,5 +1,7 @@
 #include "replay/recompute/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -48,6 +50,13 @@ Result<RecordedHashes> RecordedHashes::read(Run& run, Rank rank, Iteration itera
   return recorded;
 }
 
+void RecordedHashes::addCheckpoint(Run& run, Rank rank, Iteration iteration) {
+  inCheckpoint.resize(hashes.size());
+  for (std::size_t i = 0; i < inCheckpoint.size(); ++i)
+    inCheckpoint[i] = run.origin(rank, iteration, runId(TensorId(static_cast<std::int64_t>(i)))) ==
+                      ValueOrigin::kCheckpoint;
+}
+
 void Judge::expect(const core::Graph& graph, bool otherGraph, RecordedHashes recorded, bool stateDiffers) {
   m_graph = &graph;
   m_stateDiffers = stateDiffers;
@@ -57,7 +66,7 @@ void Judge::expect(const core::Graph& graph, bool otherGraph, RecordedHashes rec
   m_differs.assign(graph.tensors().size(), false);
   m_different.clear();
   m_failures.clear();
-  m_compared = m_values = 0;
+  m_compared = m_values = m_states = 0;
   m_bytes = 0;
 }
 
@@ -99,6 +108,11 @@ bool Judge::inputsEqual(TensorId tensor) const {
                               [&](TensorId input) { return m_differs[input.index()]; });
 }
 
+Error Judge::wrongValue(const core::TensorReady& ready, const std::string& what) const {
+  return {ErrorCode::kDamaged, fmt::format("{} (rank {}): its stored value {}; msdbg verify names the file",
+                                           m_graph->tensor(ready.tensor).fullName(), m_rank.value, what)};
+}
+
 // A stored value that is not what its hash says is damage of the file, not of the training.
 std::optional<BitDifference> Judge::compareValue(const core::TensorReady& ready, bool sameHash) {
   Result<core::Tensor> stored = Error(ErrorCode::kInternal, "");
@@ -110,17 +124,14 @@ std::optional<BitDifference> Judge::compareValue(const core::TensorReady& ready,
     m_failures.push_back(stored.error());
     return std::nullopt;
   }
-  ++m_values;
+  ++(m_recorded.stored[ready.tensor.index()] ? m_values : m_states);
   if (stored->dtype() != ready.value.dtype() || stored->shape() != ready.value.shape()) {
-    m_failures.emplace_back(ErrorCode::kDamaged, m_graph->tensor(ready.tensor).fullName() +
-                                                     ": its stored value is of another type");
+    m_failures.push_back(wrongValue(ready, "is of another type"));
     return std::nullopt;
   }
   std::optional<BitDifference> difference = compareBits(*stored, ready.value);
   if (difference && sameHash)
-    m_failures.emplace_back(ErrorCode::kDamaged, m_graph->tensor(ready.tensor).fullName() +
-                                                     ": its stored value is not what was hashed when it was "
-                                                     "computed");
+    m_failures.push_back(wrongValue(ready, "is not what was hashed when it was computed"));
   return difference;
 }
 
@@ -133,8 +144,10 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   if (recorded == core::Hash128()) {  // nobody knows of it alone, but of what it was made from
     const core::TensorInfo& info = m_graph->tensor(ready.tensor);
     m_differs[at] = info.isSource() ? m_stateDiffers && isState(info) : !inputsEqual(ready.tensor);
-    if (!evidenceDiffers(ready)) return;
-    m_different.push_back({ready.tensor, computed, std::nullopt, !m_differs[at]});
+    const std::optional<BitDifference> values =
+        m_recorded.holdsValue(ready.tensor) ? compareValue(ready, false) : std::optional<BitDifference>();
+    if (!values && !evidenceDiffers(ready)) return;
+    m_different.push_back({ready.tensor, computed, values, !m_differs[at]});
     m_differs[at] = true;
     return;
   }
@@ -143,7 +156,7 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   const bool same = computed == recorded;
   m_differs[at] = !same;
   const std::optional<BitDifference> values =
-      m_recorded.stored[at] ? compareValue(ready, same) : std::optional<BitDifference>();
+      m_recorded.holdsValue(ready.tensor) ? compareValue(ready, same) : std::optional<BitDifference>();
   if (!same) m_different.push_back({ready.tensor, computed, values, inputsEqual(ready.tensor)});
 }
 

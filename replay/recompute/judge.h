@@ -19,6 +19,7 @@ namespace msdbg::replay {
 struct RecordedHashes {
   std::vector<core::Hash128> hashes;  // 0: none
   std::vector<bool> stored;           // whether the value is
+  std::vector<bool> inCheckpoint;     // whether it is there; empty: nobody asked, see addCheckpoint()
   struct NonFinite {
     std::int64_t nan = 0, posInf = 0, negInf = 0;
     bool operator==(const NonFinite&) const = default;
@@ -31,6 +32,11 @@ struct RecordedHashes {
   /// Of a graph with so many tensors. An error: the row is there and cannot be read.
   static core::Result<RecordedHashes> read(Run& run, core::Rank rank, core::Iteration iteration,
                                            std::size_t tensors);
+  /// The iteration's checkpoint is evidence too: for who did not begin there, but came there.
+  void addCheckpoint(Run& run, core::Rank rank, core::Iteration iteration);
+  bool holdsValue(core::TensorId local) const {
+    return stored[local.index()] || (!inCheckpoint.empty() && inCheckpoint[local.index()]);
+  }
   core::TensorId runId(core::TensorId local) const { return part ? part->tensorAt(local.value) : local; }
 };
 
@@ -65,7 +71,8 @@ class Judge : public core::Observer {
   std::int64_t compared() const { return m_compared; }
   std::uint64_t bytes() const { return m_bytes; }
   std::int64_t values() const { return m_values; }
-  const std::vector<core::Error>& failures() const { return m_failures; }  // of reading stored values
+  std::int64_t states() const { return m_states; }                         // values of the checkpoint
+  const std::vector<core::Error>& failures() const { return m_failures; }  // of stored values: damage
 
   void graphReady(const core::Graph&) override {}
   void iterationStarted(core::Iteration) override {}
@@ -81,6 +88,7 @@ class Judge : public core::Observer {
 
  private:
   std::optional<BitDifference> compareValue(const core::TensorReady& ready, bool sameHash);
+  core::Error wrongValue(const core::TensorReady& ready, const std::string& what) const;
   bool inputsEqual(core::TensorId tensor) const;
   /// Of what has no hash: whether what else was recorded of it is otherwise.
   bool evidenceDiffers(const core::TensorReady& ready) const;
@@ -98,7 +106,7 @@ class Judge : public core::Observer {
   std::vector<core::Hash128> m_hashes;
   std::vector<bool> m_differs;
   std::vector<Seen> m_different;
-  std::int64_t m_compared = 0, m_values = 0;
+  std::int64_t m_compared = 0, m_values = 0, m_states = 0;
   std::uint64_t m_bytes = 0;
   std::vector<core::Error> m_failures;
 };

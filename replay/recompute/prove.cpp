@@ -24,8 +24,10 @@ class Prover {
  public:
   Prover(Run& run, Recomputation& engine, const ProveOptions& options)
       : m_run(run), m_source(*run.recomputable()), m_engine(engine), m_options(options) {
-    for (int rank = 0; rank < engine.ranks(); ++rank)
+    for (int rank = 0; rank < engine.ranks(); ++rank) {
       m_judges.push_back(std::make_unique<Judge>(run, engine.runLock(), Rank(rank), engine.threads()));
+      m_checkpoints.emplace_back(m_source.checkpoints(Rank(rank)));
+    }
     for (const auto& judge : m_judges) m_observers.push_back(judge.get());
   }
 
@@ -34,7 +36,7 @@ class Prover {
     for (const std::int64_t each : asked)
       if (const Status status = reach(Iteration(each)); !status.ok()) {
         if (isFatal(status.error())) return status.error();
-        giveUp(each, status.error().message());
+        note(m_proof.unproved, each, status.error().message());
       }
     m_proof.otherHere = m_engine.otherHere();
     return std::move(m_proof);
@@ -83,21 +85,22 @@ class Prover {
     return error;
   }
 
-  // What follows has other values too.
+  // What follows has other values too. Where what training carried differs already as the iteration begins,
+  // and a checkpoint of it is there, the training went on from that: so do we.
   Status differing(Iteration now, Iteration asked) {
+    const Iteration lost(m_stateDiffers && m_from < now ? now.value - 1 : now.value);
     const Error why = block(
-        now, Error(ErrorCode::kUnavailable,
-                   fmt::format("iteration {} differs, so all that follows does, up to the next checkpoint",
-                               now.value)));
+        lost, Error(ErrorCode::kUnavailable,
+                    fmt::format("iteration {} differs, so all that follows does, up to the next checkpoint",
+                                now.value)));
     if (m_options.again && m_proof.again == Again::kNotAsked) MSDBG_TRY(computeAgain(m_from, now));
     m_running = false;
     return now == asked ? Status(Ok{}) : Status(why);
   }
 
-  void giveUp(std::int64_t iteration, const std::string& why) {
-    auto& unproved = m_proof.unproved;
-    if (unproved.empty() || unproved.back().why != why) unproved.push_back({{}, why});
-    unproved.back().iterations.add({iteration, iteration});
+  static void note(std::vector<Proof::Unproved>& where, std::int64_t iteration, const std::string& why) {
+    if (where.empty() || where.back().why != why) where.push_back({{}, why});
+    where.back().iterations.add({iteration, iteration});
   }
 
   void report() {
@@ -112,6 +115,9 @@ class Prover {
       MSDBG_ASSIGN(RecordedHashes one,
                    RecordedHashes::read(m_run, Rank(rank), iteration,
                                         m_engine.rank(Rank(rank)).graph().tensors().size()));
+      // Where it began the values are those that were read.
+      if (iteration != m_from && m_checkpoints[static_cast<std::size_t>(rank)].contains(iteration.value))
+        one.addCheckpoint(m_run, Rank(rank), iteration);
       all.push_back(std::move(one));
     }
     return all;
@@ -154,10 +160,11 @@ class Prover {
     for (std::size_t rank = 0; rank < m_judges.size(); ++rank) {
       const Judge& judge = *m_judges[rank];
       const Rank at(static_cast<std::int64_t>(rank));
-      if (!judge.failures().empty()) return judge.failures().front();
+      for (const Error& failure : judge.failures()) note(m_proof.damaged, iteration.value, failure.message());
       m_proof.tensors += judge.compared();
       m_proof.bytes += judge.bytes();
       m_proof.values += judge.values();
+      m_proof.states += judge.states();
       MSDBG_TRY(collectDigest(iteration, judge, static_cast<int>(rank)));
       bool first = true;
       for (const Judge::Seen& seen : judge.different()) {
@@ -167,6 +174,7 @@ class Prover {
       }
     }
     if (!found.empty()) m_differs = true;
+    m_stateDiffers = std::ranges::any_of(found, [](const Mismatch& each) { return each.order < 0; });
     if (m_differs) m_proof.different.add({iteration.value, iteration.value});
     m_proof.computed.add({iteration.value, iteration.value});
     std::ranges::sort(found, {}, [](const Mismatch& m) { return std::tuple(m.order, m.rank, m.tensor); });
@@ -236,11 +244,13 @@ class Prover {
   const ProveOptions& m_options;
   std::vector<std::unique_ptr<Judge>> m_judges;
   std::vector<core::Observer*> m_observers;
+  std::vector<core::IterationSet> m_checkpoints;  // of each rank
   std::optional<std::pair<Iteration, std::vector<RecordedHashes>>> m_ahead;
   Proof m_proof;
   bool m_running = false;  // the ranks are where the last iteration left them
   Iteration m_from;        // the checkpoint that they began at
   bool m_differs = false, m_otherGraphs = true;
+  bool m_stateDiffers = false;  // as the iteration began
   std::optional<std::pair<std::int64_t, std::string>> m_blocked;
   std::int64_t m_done = 0, m_last = 0;
 };

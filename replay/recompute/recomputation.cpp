@@ -146,7 +146,7 @@ Status Recomputation::begin(Iteration checkpoint) {
   for (int rank = 0; rank < ranks(); ++rank) {
     Result<core::TrainingState> state = m_source.checkpoint(Rank(rank), checkpoint);
     if (!state.ok() && state.error().code() == ErrorCode::kDamaged)
-      m_damaged[checkpoint.value] = state.error().message();
+      m_damaged[checkpoint] = state.error().message();
     if (!state.ok()) return state.error();
     states.push_back(std::move(*state));
   }

@@ -39,6 +39,8 @@ class Recomputation {
   bool leadsOn(core::Iteration checkpoint) const {
     return checkpoint < m_next || (checkpoint == m_next && !m_ways.beginsAnew(m_next));
   }
+  /// Checkpoints that begin() found damaged so far, and why they cannot be read.
+  const std::map<core::Iteration, std::string>& damagedCheckpoints() const { return m_damaged; }
   /// Ranks have the graphs of that iteration: step() does it by itself.
   core::Status prepare(core::Iteration iteration) { return useGraphs(iteration); }
 
@@ -90,7 +92,7 @@ class Recomputation {
   core::Iteration m_next;
   std::optional<core::Iteration> m_graphsOf;           // the iteration whose graphs the ranks have
   std::map<std::int64_t, std::vector<Given>> m_ahead;  // read while the iteration before was computed
-  std::map<std::int64_t, std::string> m_damaged;       // checkpoints that cannot be read, and why
+  std::map<core::Iteration, std::string> m_damaged;    // checkpoints that cannot be read, and why
   std::mutex m_runLock;
   std::unique_ptr<RankThreads> m_rankThreads;  // last: ends first
 };

@@ -50,6 +50,7 @@ Status Walk::to(Iteration iteration, const Ready& ready, const std::function<voi
   if (m_hopeless) return *m_hopeless;
   if (const auto failed = m_failed.find(iteration.value); failed != m_failed.end()) return failed->second;
   Status status = setOut(iteration);
+  m_from = m_engine->next();
   while (status.ok() && m_engine->next() <= iteration) {
     const Iteration now = m_engine->next();
     status = step(now, ready);

@@ -32,6 +32,9 @@ class Walk {
   const std::optional<Mismatch>& since() const { return m_since; }
   /// The first of each stretch between two checkpoints that was walked.
   const std::vector<Mismatch>& differences() const { return m_differences; }
+  core::Iteration begun() const { return m_begun; }  // the checkpoint that the ranks began at
+  /// Where the last to() began: where the ranks were, or at a checkpoint.
+  core::Iteration from() const { return m_from; }
   Recomputation& engine() { return *m_engine; }
   const Recomputation& engine() const { return *m_engine; }
   Judge& judge(core::Rank rank) { return *m_judges.at(rank.index()); }
@@ -51,6 +54,7 @@ class Walk {
   std::vector<core::Observer*> m_observers;
   bool m_running = false;       // the ranks are where m_engine->next() says
   core::Iteration m_begun{-1};  // the checkpoint that they began at
+  core::Iteration m_from{-1};   // where the last to() began
   std::optional<Mismatch> m_since;
   std::vector<Mismatch> m_differences;
   std::map<std::int64_t, core::Error> m_failed;  // iterations that cannot be reached

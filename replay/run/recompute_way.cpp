@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <thread>
 
+#include "core_engine/tensor/batch.h"
+#include "core_engine/tensor/training_state.h"
 #include "replay/describe.h"
 
 namespace msdbg::replay {
@@ -22,9 +25,23 @@ bool contains(const std::vector<std::int64_t>& ascending, std::int64_t number) {
   return std::ranges::binary_search(ascending, number);
 }
 
+// Of one iteration, as the newest ones went: some of them may have waited for the disk, or for another
+// program.
+double stepSeconds(Run& run) {
+  constexpr std::size_t kNewest = 16;
+  std::vector<double> seconds;
+  const std::vector<Iteration> iterations = run.iterations(Rank(0));
+  for (const Iteration iteration : iterations | std::views::reverse | std::views::take(kNewest))
+    if (const auto took = run.scalar(Rank(0), iteration, "step_time")) seconds.push_back(*took);
+  if (seconds.empty()) return run.lastScalar(Rank(0), "step_time").value_or(0);
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>((seconds.size() - 1) / 2);
+  std::ranges::nth_element(seconds, middle);
+  return *middle;
+}
+
 // What training took, as often as ranks have to share what cores there are.
 double secondsOf(Run& run) {
-  const double recorded = run.lastScalar(Rank(0), "step_time").value_or(0);
+  const double recorded = stepSeconds(run);
   const RunDescription& description = run.description();
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   return recorded * std::max(1.0, static_cast<double>(description.ranks * description.threads) / cores);
@@ -56,6 +73,33 @@ RecomputeWays::RecomputeWays(Run& run) {
   m_seconds = secondsOf(run);
 }
 
+bool RecomputeWays::readCheckpoint(Run& run, Iteration iteration) {
+  for (int rank = 0; rank < run.rankCount(); ++rank) {
+    const auto state = run.recomputable()->checkpoint(Rank(rank), iteration);
+    if (!state.ok()) m_damaged.emplace(iteration, state.error().message());
+  }
+  return !m_damaged.contains(iteration);
+}
+
+void RecomputeWays::readCheckpoints(Run& run) {
+  for (const std::int64_t each : m_checkpoints) readCheckpoint(run, Iteration(each));
+}
+
+Result<RecomputeWay> RecomputeWays::toReadable(Run& run, Iteration iteration) {
+  for (;;) {
+    MSDBG_ASSIGN(const RecomputeWay way, to(iteration));
+    if (readCheckpoint(run, way.checkpoint)) return way;
+  }
+}
+
+void RecomputeWays::readBatches(Run& run) {
+  std::erase_if(m_reachable, [&](std::int64_t each) {
+    for (int rank = 0; rank < run.rankCount(); ++rank)
+      if (!run.recomputable()->batch(Rank(rank), Iteration(each)).ok()) return true;
+    return false;
+  });
+}
+
 std::string RecomputeWays::whyNone() const {
   if (!m_foreign.empty())
     return "operators of another framework (" + m_foreign + ") cannot be computed again here";
@@ -68,7 +112,7 @@ std::string RecomputeWays::whyNone() const {
 bool RecomputeWays::reaches(Iteration iteration) const { return contains(m_reachable, iteration.value); }
 
 Result<Iteration> RecomputeWays::checkpointFor(Iteration iteration,
-                                               const std::map<std::int64_t, std::string>& damaged) const {
+                                               const std::map<Iteration, std::string>& damaged) const {
   const auto unavailable = [](const std::string& why) { return Error(ErrorCode::kUnavailable, why); };
   if (m_reachable.empty()) return unavailable(whyNone());
   if (!reaches(iteration))
@@ -76,14 +120,18 @@ Result<Iteration> RecomputeWays::checkpointFor(Iteration iteration,
         "no checkpoint with an unbroken row of batches leads there; iterations {} can be computed",
         core::formatRanges(m_reachable)));
   const auto begins = [&](std::int64_t each) {
-    return contains(m_checkpoints, each) && !damaged.contains(each);
+    return contains(m_checkpoints, each) && !damaged.contains(Iteration(each)) &&
+           !m_damaged.contains(Iteration(each));
   };
   std::int64_t from = iteration.value;
   while (!begins(from) && contains(m_reachable, from - 1) && !m_anew.contains(from)) --from;
   if (begins(from)) return Iteration(from);
-  const auto worst = damaged.upper_bound(iteration.value);
-  if (worst != damaged.begin() && std::prev(worst)->first >= from)
-    return unavailable("the checkpoint that leads there cannot be read: " + std::prev(worst)->second);
+  for (const auto* known : {&damaged, &m_damaged}) {
+    const auto worst = known->upper_bound(iteration);
+    if (worst != known->begin() && std::prev(worst)->first.value >= from)
+      return Error(ErrorCode::kDamaged,
+                   "the checkpoint that leads there cannot be read: " + std::prev(worst)->second);
+  }
   return unavailable("its ranks have no checkpoint in common that leads there");
 }
 
@@ -93,15 +141,28 @@ Result<RecomputeWay> RecomputeWays::to(Iteration iteration) const {
   return RecomputeWay{checkpoint, iterations, static_cast<double>(iterations) * m_seconds};
 }
 
-std::optional<RecomputeWay> RecomputeWays::longest() const {
-  std::optional<RecomputeWay> longest;
+std::vector<std::pair<std::int64_t, std::int64_t>> RecomputeWays::withCheckpoints() const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> found;
   std::int64_t from = -1, before = -1;
   for (const std::int64_t each : m_reachable) {
     if (each != before + 1 || m_anew.contains(each)) from = -1;
-    if (contains(m_checkpoints, each)) from = each;
+    if (contains(m_checkpoints, each) && !m_damaged.contains(Iteration(each))) from = each;
     before = each;
-    if (from < 0) continue;
-    const std::int64_t iterations = each - from + 1;
+    if (from >= 0) found.emplace_back(each, from);
+  }
+  return found;
+}
+
+std::vector<std::int64_t> RecomputeWays::reachable() const {
+  std::vector<std::int64_t> iterations;
+  for (const auto& [iteration, from] : withCheckpoints()) iterations.push_back(iteration);
+  return iterations;
+}
+
+std::optional<RecomputeWay> RecomputeWays::longest() const {
+  std::optional<RecomputeWay> longest;
+  for (const auto& [iteration, from] : withCheckpoints()) {
+    const std::int64_t iterations = iteration - from + 1;
     if (!longest || iterations > longest->iterations)
       longest = {Iteration(from), iterations, static_cast<double>(iterations) * m_seconds};
   }

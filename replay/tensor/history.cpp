@@ -48,6 +48,8 @@ class Historian {
         }
       std::ranges::move(rows, std::back_inserter(m_history.rows));
     }
+    if (m_computer && std::ranges::any_of(m_history.rows, &HistoryRow::computed))
+      m_history.otherHere = m_computer->otherHere();
     return std::move(m_history);
   }
 

@@ -88,21 +88,32 @@ void copyRanges(const Tensor& from, const std::vector<Range>& ranges, std::size_
         out);
 }
 
+Result<std::vector<Range>> rangesOf(const Shape& shape, const std::string& slice) {
+  MSDBG_ASSIGN(const std::vector<std::string> parts, completeParts(slice, shape.rank()));
+  std::vector<Range> ranges;
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    MSDBG_ASSIGN(const Range range, parsePart(parts[d], d, shape[d]));
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
 }  // namespace
 
 Result<Tensor> sliceTensor(const Tensor& tensor, const std::string& slice) {
-  MSDBG_ASSIGN(const std::vector<std::string> parts, completeParts(slice, tensor.shape().rank()));
-  std::vector<Range> ranges;
+  MSDBG_ASSIGN(const std::vector<Range> ranges, rangesOf(tensor.shape(), slice));
   std::vector<std::int64_t> dims;
-  for (std::size_t d = 0; d < parts.size(); ++d) {
-    MSDBG_ASSIGN(const Range range, parsePart(parts[d], d, tensor.shape()[d]));
-    ranges.push_back(range);
+  for (const Range& range : ranges)
     if (range.keep) dims.push_back(range.count);
-  }
   Tensor result(tensor.dtype(), Shape(std::move(dims)));
   std::byte* out = static_cast<std::byte*>(result.raw());
   copyRanges(tensor, ranges, 0, 0, out);
   return result;
+}
+
+core::Status checkSlice(const Shape& shape, const std::string& slice) {
+  MSDBG_TRY(rangesOf(shape, slice));
+  return core::Ok{};
 }
 
 }  // namespace msdbg::replay

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <tuple>
 
 #include "tests/cli/recorded_run.h"
 
@@ -101,6 +102,29 @@ TEST_CASE("Nothing at all is answered with the list of commands and 2", "[cli]")
   CHECK(result.exitStatus == 2);
   CHECK_THAT(result.err, Catch::Contains("dump") && Catch::Contains("check"));
   CHECK(result.out == "");
+}
+
+TEST_CASE("What cannot be cut or written is refused before anything is computed for it", "[cli]") {
+  replayableRun();
+  RunOptions talkative;
+  talkative.folder = replayableRun().parent_path();
+  talkative.environment = {{"MSDBG_PROGRESS_LINES", "1"}};
+  const std::vector<std::string> show = {"show",         "replayable.msdbg", "--tensor",
+                                         "fc1/Relu-op1", "--iteration",      "1"};
+  const auto asked = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), show.begin(), show.end());
+    return runMsdbg(more, talkative);
+  };
+  CHECK_THAT(asked({}).err, Catch::Contains("computing iteration"));
+  for (const auto& [more, status, says] :
+       {std::tuple{std::vector<std::string>{"--slice", "99"}, 2, "--slice: '99' for dimension 0"},
+        std::tuple{std::vector<std::string>{"--npy", "no/such/folder/a.npy"}, 1,
+                   "cannot write no/such/folder/a.npy"},
+        std::tuple{std::vector<std::string>{"--npy", "."}, 1, "Is a directory"}}) {
+    const RunResult refused = asked(more);
+    CHECK(refused.exitStatus == status);
+    CHECK_THAT(refused.err, Catch::Contains(says) && !Catch::Contains("computing iteration"));
+  }
 }
 
 TEST_CASE("A run that is not there ends with 1 and names those that are", "[cli]") {

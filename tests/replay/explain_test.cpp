@@ -13,6 +13,7 @@
 #include "core_engine/train/trainer.h"
 #include "replay/explain/explain_text.h"
 #include "replay/recompute/hindsight.h"
+#include "tests/replay/fake_run.h"
 #include "tests/replay/recorded_program.h"
 
 using namespace msdbg;
@@ -369,4 +370,27 @@ TEST_CASE("The way is as long as asked, can be cancelled, and says what it does 
     REQUIRE(found.steps.size() >= 2);
     CHECK_THAT(found.steps[0].reason, Catch::Contains("NaN"));
   }
+}
+
+TEST_CASE("A loss that was wrong already while it was recorded as another tensor is not called the first") {
+  const auto lossOf = [](const std::string& type, const std::string& domain) {
+    Graph graph("net");
+    TensorInfo x, loss;
+    x.name = "x";
+    x.shape = {2};
+    x.role = TensorRole::kInput;
+    loss.role = TensorRole::kLoss;
+    const TensorId input = graph.addSource(x);
+    graph.addNode(type, "net", Phase::kForward, {input}, {}, {loss}, {}, {}, domain);
+    return graph;
+  };
+  // From iteration 2 on its operators are recorded.
+  test::FakeRun run(lossOf("torch.forward", "torch"), 1, 4);
+  run.rows.setGraph(Rank(0), Iteration(2), lossOf("mean", "aten"));
+  for (int i = 0; i < 4; ++i) run.scalars["loss"][{Rank(0), Iteration(i)}] = i == 0 ? 1.0 : std::nan("");
+  const TensorId loss = replay::lossOf(run.graph()).orThrow();
+  run.rows.record(Rank(0), Iteration(2), loss, floats({}, {std::nanf("")}));
+  const auto from = replay::beginningOf(run, loss, Rank(0), {}, {}, {}).orThrow();
+  CHECK(from.iteration == Iteration(2));
+  CHECK_THAT(from.iterationChosen, Catch::Contains("the loss is not finite from iteration 1 on"));
 }

@@ -1,4 +1,5 @@
 // Iterations computed again from a recording alone: the program that trained is not here.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -8,9 +9,11 @@
 #include "core_engine/train/layers.h"
 #include "core_engine/train/losses.h"
 #include "core_engine/train/mutable_input.h"
+#include "replay/recompute/compare_computed.h"
 #include "replay/recompute/elements.h"
 #include "replay/recompute/hindsight.h"
 #include "replay/recompute/prove.h"
+#include "replay/recompute_way.h"
 #include "tests/replay/recorded_program.h"
 
 using namespace msdbg;
@@ -212,6 +215,27 @@ TEST_CASE("A run without checkpoints says what was not recorded") {
   CHECK(proof.nothingCompared());
   REQUIRE(proof.unproved.size() == 1);
   CHECK_THAT(proof.unproved.front().why, Catch::Contains("no checkpoint"));
+}
+
+TEST_CASE("Where nothing can be computed, a comparison says once why, not that there is nothing in common") {
+  RecordedProgram p = program();
+  p.options.checkpointEvery = dump::RecordOptions::kNoCheckpoints;
+  RecordedRun recorded(p);
+  const auto found = replay::compareComputed(recorded.run(), all(recorded.run()), {});
+  REQUIRE_FALSE(found.ok());
+  CHECK(found.error().code() == ErrorCode::kUnavailable);
+  CHECK_THAT(found.error().message(),
+             Catch::StartsWith("nothing of it can be computed again: ") && Catch::Contains("no checkpoint"));
+}
+
+TEST_CASE(
+    "What an iteration takes is told from the middle one of the newest, not from one that had to wait") {
+  RecordedRun recorded(program());
+  std::vector<double> seconds;
+  for (const std::int64_t each : all(recorded.run()))
+    seconds.push_back(*recorded.run().scalar(Rank(0), Iteration(each), "step_time"));
+  std::ranges::sort(seconds);
+  CHECK(replay::RecomputeWays(recorded.run()).secondsAnIteration() == seconds[(seconds.size() - 1) / 2]);
 }
 
 TEST_CASE("A proof is cancelled between kernels") {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "dump/reader/run_reader.h"
+#include "tests/dump/patched_run.h"
+#include "tests/support/damaged_state.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
@@ -209,6 +211,113 @@ TEST_CASE(
   for (const json& row : told.at("tensors").at(0).at("rows"))
     if (row.at("statistics").is_null()) without.push_back(row.at("iteration"));
   CHECK(without == std::vector<int>{4, 5});
+}
+
+TEST_CASE("A damaged checkpoint is named by whoever meets it, and an older one takes its place") {
+  const test::TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  record(run, "mlp", 1, {});  // checkpoints 0, 3, 6
+  test::damageState(run, 0, "network/fc1/weight:0", 3);
+  const test::RunResult proof = patiently({"replay", run, "--prove"});
+  CHECK(proof.exitStatus == 1);
+  CHECK_THAT(proof.out, Catch::Contains("iterations 0-6") && Catch::Contains("damaged: iteration 3: ") &&
+                            Catch::Contains("/state/network/fc1/weight:0"));
+  CHECK_THAT(proof.err, Catch::Contains("segment_") && Catch::Contains("is damaged"));
+  const test::RunResult later = patiently({"show", run, "--tensor", "fc1/weight", "--iteration", "4"});
+  CHECK(later.exitStatus == 0);
+  CHECK_THAT(later.out,
+             Catch::Contains("computed again from iteration 0 (5 iterations), since the checkpoint"));
+  CHECK_THAT(later.err, Catch::Contains("the checkpoint of iteration 3 cannot be read"));
+  const test::RunResult there =
+      patiently({"show", run, "--tensor", "fc1/weight", "--iteration", "3", "--slice", "0,:2", "--json"});
+  CHECK(there.exitStatus == 0);
+  CHECK_THAT(there.err, Catch::Contains("computed again, since what is stored cannot be read"));
+  const json shown = json::parse(there.out);
+  CHECK(shown.at("origin") == "computed");
+  CHECK(shown.at("computed").at("evidence") == "recorded_hash");
+  CHECK(shown.at("computed").at("passed_over").at(0).at("iteration") == 3);
+  const json stored = json::parse(
+      patiently({"show", run, "--tensor", "fc1/weight", "--iteration", "3", "--stored", "--json"}).out);
+  CHECK(stored.at("stored") == false);
+
+  const test::RunResult info = patiently({"info", run});
+  CHECK(info.exitStatus == 1);
+  CHECK_THAT(info.out, Catch::Contains("iterations 0-6 can be computed again") &&
+                           Catch::Contains("the checkpoint of iteration 3 is damaged"));
+  test::damageState(run, 0, "network/fc1/weight:0", 0);
+  const json less = json::parse(patiently({"info", run, "--json"}).out);
+  CHECK(less.at("recomputable") == "6");
+  CHECK(less.at("damaged_checkpoints").size() == 2);
+  const test::RunResult verified = patiently({"verify", run});
+  CHECK(verified.exitStatus == 1);
+  CHECK_THAT(verified.out, Catch::Contains("Iterations 0-5 cannot be computed again any more") &&
+                               Catch::Contains("6 still can"));
+  // What is named as the nearest value can be read, and nobody is told to record what was recorded.
+  const test::RunResult lost = patiently({"show", run, "--tensor", "fc1/weight", "--iteration", "2"});
+  CHECK(lost.exitStatus == 1);
+  CHECK_THAT(lost.err,
+             Catch::Contains("is damaged") && Catch::Contains("the nearest value is that of --iteration 6"));
+  CHECK_THAT(lost.err, !Catch::Contains("--policy full"));
+}
+
+TEST_CASE("A loss that ends as NaN is what is wrong first where nothing else is recorded") {
+  const test::TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  record(run, "mlp", 2, {"--fault", "nan@iteration=4,rank=1,node=network/fc2/Gemm-op1"});
+  const test::RunResult checked = patiently({"check", run, "--json"});
+  CHECK(checked.exitStatus == 3);
+  const json first = json::parse(checked.out).at("first");
+  CHECK(first.at("condition") == "nonfinite_propagation");
+  CHECK(first.at("node") == "network/SoftmaxCrossEntropyLoss-op1");
+  CHECK(first.at("iteration") == 4);
+  CHECK(first.at("rank") == 1);
+  CHECK_THAT(first.at("detail").get<std::string>(), Catch::Contains("the loss that was recorded is nan"));
+  const test::RunResult sound = patiently({"dump", "mlp", "-o", folder / "sound.msdbg", "--policy", "record",
+                                           "--threads", "1", "--batch", "8", "--steps", "4"});
+  REQUIRE(sound.exitStatus == 0);
+  CHECK(patiently({"check", folder / "sound.msdbg"}).exitStatus != 3);
+}
+
+TEST_CASE("Who computes in another environment what has no hash says so") {
+  const test::TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  REQUIRE(patiently({"dump", "mlp", "-o", run, "--policy", "flags", "--batches", "--checkpoint-every", "2",
+                     "--threads", "1", "--batch", "8", "--steps", "3"})
+              .exitStatus == 0);
+  const auto asked = [&](Words words) {
+    words.insert(words.begin() + 1, run);
+    return patiently(std::move(words));
+  };
+  const Words show = {"show", "--tensor", "fc1/Relu-op1", "--iteration", "1"};
+  CHECK_THAT(asked(show).err, !Catch::Contains("another environment"));
+  test::patchRunInfo(run, [](nlohmann::ordered_json& info) { info["libraries"]["dnnl"] = "1.0.0 sse41"; });
+  const auto tells = Catch::Contains("another environment") && Catch::Contains("1.0.0");
+  CHECK_THAT(asked(show).err, tells);
+  CHECK_THAT(asked({"stats", "--tensor", "fc1/Relu-op1", "--recompute"}).err, tells);
+  CHECK_THAT(asked({"check", "--recompute"}).err, tells);
+  CHECK_THAT(asked({"why", "--tensor", "fc1/Relu-op1", "--index", "0,0", "--iteration", "1"}).err, tells);
+  const Words history = {"history", "--tensor", "fc1/Relu-op1", "--index", "0,0"};
+  CHECK_THAT(asked(history).out, Catch::Contains("otherwise here: ") && Catch::Contains("1.0.0"));
+}
+
+TEST_CASE("What was computed again is marked in statistics and histories") {
+  const test::TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  REQUIRE(patiently({"dump", "mlp", "-o", run, "--policy", "stats", "--record", "network/fc1/Relu*=none",
+                     "--threads", "1", "--batch", "8", "--steps", "3"})
+              .exitStatus == 0);
+  for (const auto& [tensor, computed] : {std::pair{"fc1/Relu-op1", true}, std::pair{"fc2/Relu-op1", false}}) {
+    CAPTURE(tensor);
+    const test::RunResult stats = patiently({"stats", run, "--tensor", tensor, "--recompute", "--json"});
+    REQUIRE(stats.exitStatus == 0);
+    const json told = json::parse(stats.out);
+    for (const json& row : told.at("tensors").at(0).at("rows")) CHECK(row.at("computed") == computed);
+    const test::RunResult text = patiently({"stats", run, "--tensor", tensor, "--recompute"});
+    CHECK((text.out.find("computed") != std::string::npos) == computed);
+  }
+  const json history = json::parse(
+      patiently({"history", run, "--tensor", "fc1/Relu-op1", "--index", "0,0", "--stored", "--json"}).out);
+  for (const json& row : history.at("rows")) CHECK(row.at("as_recorded").is_null());
 }
 
 TEST_CASE("Policy record takes at most 2 % of full's bytes, batches apart: planned") {

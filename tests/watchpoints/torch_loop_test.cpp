@@ -54,6 +54,22 @@ std::string ofOrder(F batch) {
 
 }  // namespace
 
+TEST_CASE("Why nodes of PyTorch are not computed again is said in the words of who would") {
+  struct Refusing : FakeSource {
+    using FakeSource::FakeSource;
+    Result<Recheck> recheck(Rank, Iteration) override {
+      return Error(ErrorCode::kUnsupported, "operators of another framework");
+    }
+  };
+  Program p;
+  p.layer("Net/a", p.x, p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}));
+  Refusing source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  const CheckReport report = watch::check(source, {*watch::parseWatchpoint("kernel_mismatch")}, {});
+  REQUIRE(report.notEvaluable.size() == 1);
+  CHECK(report.notEvaluable.front().detail == "operators of another framework");
+}
+
 TEST_CASE("hyperparameter_range knows a dropout that PyTorch draws as a mask") {
   CHECK(contains(ofDropout(0.05, 0.05), "it drops 95 % of its input"));
   CHECK(ofDropout(0.5, 0.5).empty());

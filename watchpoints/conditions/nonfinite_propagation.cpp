@@ -1,5 +1,6 @@
 // The first operator in order whose inputs are all finite and whose output is not. Everything it reaches is a
-// consequence; a rank that is reached through a collective says from which rank.
+// consequence; a rank that is reached through a collective says from which rank. Where no tensor tells, the
+// loss that was recorded does.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -41,6 +42,8 @@ class Propagation : public Evaluator {
         m_nonFinite(graph),
         m_updates(updatesByParameter(graph)),
         m_sources(selectTensors(graph, [](const core::TensorInfo& info) { return info.isSource(); })),
+        m_losses(selectTensors(
+            graph, [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; })),
         m_alwaysFinite(std::ranges::count_if(
             graph.tensors(), [](const core::TensorInfo& info) { return !mayBeNonFinite(info.dtype); })) {}
 
@@ -52,6 +55,10 @@ class Propagation : public Evaluator {
       context.evaluated += static_cast<std::int64_t>(context.ranks.size()) * m_alwaysFinite;
     else
       lookAtRows(context);
+    for (std::size_t i = before; i < context.findings.size(); ++i)
+      if (context.findings[i].severity != Severity::kHint) m_sick.insert(context.findings[i].rank);
+    for (const Rank rank : context.ranks)
+      if (!m_sick.contains(rank)) lookAtLoss(rank);
     if (m_recommended) m_skips.hold(context, before);
   }
 
@@ -69,6 +76,22 @@ class Propagation : public Evaluator {
       if (m_recommended && context.findings.size() > before && !m_nonFinite.reachesTraining(context, rank))
         tellHarmless(before);
     }
+  }
+
+  /// It is recorded of every iteration, also where nothing is of the tensors: then it is the first that is
+  /// known to be wrong.
+  void lookAtLoss(Rank rank) {
+    const std::optional<double> loss = m_context->source.scalar(rank, m_iteration, "loss");
+    if (!loss || std::isfinite(*loss)) return;
+    const core::GraphPart* part = m_context->source.part(rank, m_iteration);
+    const auto tensor = std::ranges::find_if(m_losses, [&](TensorId t) { return !part || part->has(t); });
+    if (tensor == m_losses.end() || m_context->rows.flagsNow(rank, *tensor)) return;
+    m_sick.insert(rank);
+    report(rank, *tensor,
+           "the loss that was recorded is " + core::formatDouble(*loss) +
+               "; it went wrong here or before: nothing is recorded of what it is made of",
+           "msdbg check --recompute asks of what was not recorded, where checkpoints and batches are; a "
+           "recording with --policy stats names the operator.");
   }
 
   /// As a metric.
@@ -318,11 +341,12 @@ class Propagation : public Evaluator {
 
   EvaluationContext* m_context = nullptr;  // of the iteration
   std::set<Rank> m_received;               // ranks that have had their arrival
+  std::set<Rank> m_sick;                   // ranks of which a fault was found
   const core::Graph& m_graph;
   bool m_recommended, m_toldWhereItGrew = false;
   NonFinite m_nonFinite;
   ScalerSkips m_skips;
-  std::vector<TensorId> m_updates, m_sources;
+  std::vector<TensorId> m_updates, m_sources, m_losses;
   std::int64_t m_alwaysFinite;  // how many tensors are of whole numbers
   Iteration m_iteration;
   std::map<Rank, std::vector<State>> m_states;
@@ -338,6 +362,7 @@ ConditionDef nonfinitePropagationCondition() {
       "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
       "of a"
       " collective are those of all ranks: a rank that is reached through one says from which rank. "
+      "Where no tensor is recorded, the first iteration in which the recorded loss is no number. "
       "Recommended: without the -Inf of masks; what is beside the loss and gets to no gradient or weight is "
       "a hint.";
   def.advice =

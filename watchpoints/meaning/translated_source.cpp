@@ -65,6 +65,9 @@ class TranslatedSource::Foreign : public Source, public KnownRows {
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) override {
     return m_source.scalar(rank, iteration, name);
   }
+  core::Result<Recheck> recheck(core::Rank rank, core::Iteration iteration) override {
+    return m_source.recheck(rank, iteration);  // which says why it cannot
+  }
   std::vector<RunFailure> failures() const override { return m_source.failures(); }
 
  private:

@@ -47,9 +47,9 @@ void printWorst(const OpenedRun& run, const replay::PrecisionRow& row) {
   fmt::print("\nLARGEST LOCAL ERROR  {}\n", core::printable(tensorName(info)));
   fmt::print("  {} units of eps times the sum of |terms|; healthy nodes stay below {}\n", short3(local.units),
              short3(replay::kSuspiciousUnits));
-  fmt::print("  element [{}]: recorded {}, in float64 {}, sum of |terms| {}\n",
-             core::indexText(shape, local.element), core::formatShort(local.recorded, 9),
-             core::formatShort(local.exact, 9), short3(local.terms));
+  fmt::print("  element [{}]: {} {}, in float64 {}, sum of |terms| {}\n",
+             core::indexText(shape, local.element), row.computed ? "computed again" : "recorded",
+             core::formatShort(local.recorded, 9), core::formatShort(local.exact, 9), short3(local.terms));
 }
 
 // The first node that made much of its inputs' error, where something loses its digits: no node's fault, but

@@ -27,7 +27,7 @@ struct ReplayOptions {
 };
 
 std::string valuesText(const core::Graph& graph, const replay::Mismatch& mismatch) {
-  if (!mismatch.hasHash())
+  if (!mismatch.hasHash() && !mismatch.values)
     return graph.tensor(mismatch.tensor).role == core::TensorRole::kLoss
                ? "the recorded loss is another (no hash of it is recorded)"
                : "it had another number of NaN or Inf than here (no hash of it is recorded)";
@@ -47,7 +47,12 @@ void print(const OpenedRun& run, const replay::Mismatch& mismatch) {
              core::printable(tensorName(graph.tensor(mismatch.tensor))), mismatch.iteration.value,
              mismatch.rank.value,
              core::printable(sourceLine(graph.userFrame(framesOf(graph, mismatch.tensor)))));
-  if (mismatch.order < 0) fmt::print("    nothing computes it: it changed between two iterations\n");
+  if (mismatch.order < 0 && mismatch.hasHash())
+    fmt::print("    nothing computes it: it changed between two iterations\n");
+  else if (mismatch.order < 0)
+    fmt::print(
+        "    its checkpoint contradicts what training comes to from the one before; no hash of it is "
+        "recorded\n");
   // Where there is no hash of it, there may be none of what it read.
   if (!mismatch.kernel.empty())
     fmt::print("    by {}{}\n", mismatch.kernel,
@@ -83,6 +88,7 @@ void print(const OpenedRun& run, const replay::Proof& proof) {
     fmt::print("  computed: {}; {} ({}) compared with their hashes", proof.computed.text(),
                counted(proof.tensors, "tensor"), core::formatBytes(proof.bytes));
     if (proof.values > 0) fmt::print(", {} byte by byte", counted(proof.values, "stored value"));
+    if (proof.states > 0) fmt::print(", {} byte by byte", counted(proof.states, "value") + " of checkpoints");
     if (proof.digests > 0)
       fmt::print(", {} by the digest that thinning left", counted(proof.digests, "iteration"));
     fmt::print("\n");
@@ -97,6 +103,9 @@ void print(const OpenedRun& run, const replay::Proof& proof) {
       fmt::print("  iteration {}: its statistics were thinned, so nobody knows in which tensor\n",
                  proof.different.front());
   }
+  for (const replay::Proof::Unproved& part : proof.damaged)
+    fmt::print("  damaged: {}: {}\n", replay::numbered("iteration", part.iterations),
+               core::printable(part.why));
   for (const std::string& other : proof.otherHere)
     fmt::print("  otherwise here: {}\n", core::printable(other));
   for (const replay::Proof::Unproved& part : proof.unproved)
@@ -140,6 +149,12 @@ const char* againName(replay::Again again) {
   return nullptr;
 }
 
+Json partsJson(const std::vector<replay::Proof::Unproved>& parts) {
+  Json json = Json::array();
+  for (const auto& part : parts) json.push_back({{"iterations", part.iterations.text()}, {"why", part.why}});
+  return json;
+}
+
 Json proofJson(const OpenedRun& run, const replay::Proof& proof) {
   Json json = document("replay");
   json["run"] = run.path;
@@ -149,14 +164,14 @@ Json proofJson(const OpenedRun& run, const replay::Proof& proof) {
   json["tensors"] = proof.tensors;
   json["bytes"] = proof.bytes;
   json["values"] = proof.values;
+  json["checkpoint_values"] = proof.states;
   json["digests"] = proof.digests;
   json["different"] = proof.different.text();
   json["second_computation"] = againName(proof.again) ? Json(againName(proof.again)) : Json();
   json["mismatches"] = Json::array();
   for (const replay::Mismatch& each : proof.mismatches) json["mismatches"].push_back(mismatchJson(run, each));
-  json["not_compared"] = Json::array();
-  for (const auto& part : proof.unproved)
-    json["not_compared"].push_back({{"iterations", part.iterations.text()}, {"why", part.why}});
+  json["not_compared"] = partsJson(proof.unproved);
+  json["damaged"] = partsJson(proof.damaged);
   json["otherwise_here"] = proof.otherHere;
   return json;
 }
@@ -190,7 +205,8 @@ Result<int> prove(const ReplayOptions& options, const Context& context) {
     print(run, *proof);
   if (!proof->equal()) return withDamage(run, kExitHits);
   const bool answered = !proof->nothingCompared() && anyIn(asked, proof->computed);
-  return withDamage(run, answered ? kExitFine : kExitNoAnswer);
+  const int status = withDamage(run, answered ? kExitFine : kExitNoAnswer);
+  return status == kExitFine && !proof->damaged.empty() ? kExitDamaged : status;
 }
 
 Result<int> replay(const ReplayOptions& options, const Context& context) {

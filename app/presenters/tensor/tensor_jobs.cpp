@@ -5,6 +5,7 @@
 #include "core_engine/base/text.h"
 #include "core_engine/graph/graph_union.h"
 #include "replay/describe.h"
+#include "replay/nearest_value.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -46,6 +47,24 @@ bool isComputed(const replay::Run& run, const ValueKey& key) {
   return key.iteration.valid() && (!part || part->has(key.tensor));
 }
 
+// From a checkpoint that can be read, or why there is none. A large one is not read for that.
+void addWay(replay::Run& run, const ValueKey& key, ValueAnswer::Value& value) {
+  constexpr std::uint64_t kQuicklyRead = 64u << 20;
+  const replay::Recomputable* const source = run.recomputable();
+  if (!source) return;
+  replay::RecomputeWays ways(run);
+  const std::size_t checkpoints = source->checkpoints(key.rank).size();
+  const bool quick = checkpoints > 0 && run.storage().states / checkpoints <= kQuicklyRead;
+  const Result<replay::RecomputeWay> way =
+      quick ? ways.toReadable(run, key.iteration) : ways.to(key.iteration);
+  if (way.ok())
+    value.way = *way;
+  else
+    value.missing =
+        Error(value.missing->code(),
+              value.missing->message() + "; nor can it be computed again: " + way.error().message());
+}
+
 ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<Tensor>& tensor) {
   ValueAnswer::Value value;
   value.device = replay::deviceOf(
@@ -54,10 +73,10 @@ ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<
     value.statistics = *row;
   if (!tensor.ok()) {
     value.missing = inOurWords(run, key, tensor.error());
-    if (tensor.error().code() == ErrorCode::kUnavailable && key.iteration.valid())
-      value.nearest = replay::nearestValue(run, key.rank, key.iteration, key.tensor);
-    if (tensor.error().code() == ErrorCode::kUnavailable && isComputed(run, key))
-      if (const auto way = replay::RecomputeWays(run).to(key.iteration); way.ok()) value.way = *way;
+    if (tensor.error().code() != ErrorCode::kUnavailable) return value;
+    if (key.iteration.valid())
+      value.nearest = replay::nearestReadableValue(run, key.rank, key.iteration, key.tensor);
+    if (isComputed(run, key)) addWay(run, key, value);
     return value;
   }
   value.shape = tensor->shape();

@@ -243,6 +243,18 @@ TEST_CASE(
   CHECK(table.rowCount() == 0);
 }
 
+TEST_CASE("TensorPresenter says why a value cannot be computed again, where it offers no button for that") {
+  test::TempDir folder;
+  const std::filesystem::path run = folder / "bare.msdbg";
+  REQUIRE(test::runMsdbg({"dump", "mlp", "--threads", "1", "--steps", "3", "--batch", "4", "--policy",
+                          "stats", "--no-replay", "-o", run.string()})
+              .exitStatus == 0);
+  Fixture f(run);
+  f.go("network/fc1/Gemm-op1", 0, 1);
+  CHECK_FALSE(f.presenter->wayToCompute(Side::kA));
+  CHECK(f.presenter->message(Side::kA).contains("nor can it be computed again"));
+}
+
 TEST_CASE("TensorPresenter says what is damaged where a value cannot be read, and goes on") {
   test::TempDir folder;
   const std::filesystem::path run = test::copyOf(test::nanRun(), folder.path());
