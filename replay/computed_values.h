@@ -2,6 +2,7 @@
 // (Hindsight of replay/recompute, where there is the engine). Used from one thread, the run's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,10 +39,15 @@ class ComputedValues : public ValueSource {
     Cost cost;  // as it was: from an older checkpoint than cost() said where newer ones are damaged
     std::map<core::Iteration, std::string> passedOver;  // these, and why they cannot be read
     std::optional<Mismatch> since;  // kOther, kFollows: the first that differs, here or on the way
+    bool kept = false;              // by an earlier command: nothing was computed for it now
   };
   /// kUnavailable, kDamaged, kCancelled; kNotFound: the rank does not compute it in this iteration.
   virtual core::Result<Computed> compute(core::Rank rank, core::Iteration iteration,
                                          core::TensorId tensor) = 0;
+
+  /// What was computed besides, of this iteration, and has the hash that was recorded of it.
+  using Proven = std::function<void(core::Rank rank, core::TensorId tensor, const core::Tensor& value)>;
+  virtual void forEachProven(core::Iteration iteration, const Proven& f) const = 0;
 
   /// Why the last statistics() gave nullptr, where that was an error.
   virtual const std::optional<core::Error>& failure() const = 0;

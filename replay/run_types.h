@@ -29,6 +29,7 @@ struct RunEnd {
 /// What was trained, on what, and what of it was to be recorded. Texts are as the recorder wrote them, and
 /// empty where it did not.
 struct RunDescription {
+  std::string id;       // of the run, 32 hexadecimal digits; "": its format has none
   std::string format;   // of the recording: "1.2"
   std::string version;  // of the recorder
   std::vector<std::string> command;

@@ -7,7 +7,9 @@
 #include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "core_engine/graph/graph_union.h"
 #include "replay/describe.h"
+#include "replay/tensor/value_cache.h"
 
 namespace msdbg::app {
 
@@ -18,7 +20,22 @@ using replay::ComputedValues;
 
 namespace {
 
-constexpr double kQuick = 1;  // seconds that nobody needs to be told of
+constexpr double kQuick = 1;                  // seconds that nobody needs to be told of
+constexpr std::uint64_t kBesides = 64 << 20;  // bytes of other values of an iteration that are kept with one
+
+core::Shape shapeOf(const OpenedRun& run, core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+  const core::GraphPart* part = run.run->part(rank, iteration);
+  return part && part->has(tensor) ? part->shape(run.graph(), tensor) : run.graph().tensor(tensor).shape;
+}
+
+/// nullopt, with a warning where what the user asked for makes no sense: nothing is kept.
+std::optional<replay::ValueCache> cacheOf(const OpenedRun& run) {
+  core::Result<replay::ValueCache> cache = replay::ValueCache::ofUser(run.run->description().id);
+  if (cache.ok()) return *std::move(cache);
+  if (cache.error().code() != core::ErrorCode::kUnavailable)
+    printWarning("computed values are not kept: " + cache.error().message());
+  return std::nullopt;
+}
 
 // "the checkpoint of iteration 24 is", "the checkpoints of iterations 24, 32 are"
 std::string passedOverText(const ComputedValues::Computed& computed) {
@@ -49,6 +66,7 @@ Status Computing::start() {
 
 Result<ComputedValues::Computed> Computing::value(core::Rank rank, core::Iteration iteration,
                                                   core::TensorId tensor) {
+  if (auto kept = fromCache(rank, iteration, tensor)) return *std::move(kept);
   MSDBG_TRY(start());
   MSDBG_ASSIGN(const ComputedValues::Cost cost, m_values->cost(iteration));
   if (cost.seconds > kQuick)
@@ -57,7 +75,36 @@ Result<ComputedValues::Computed> Computing::value(core::Rank rank, core::Iterati
                              aboutSeconds(cost.seconds)));
   Result<ComputedValues::Computed> computed = m_values->compute(rank, iteration, tensor);
   m_progress->clear();
+  if (computed.ok()) toCache(iteration, *computed);
   return computed;
+}
+
+std::optional<ComputedValues::Computed> Computing::fromCache(core::Rank rank, core::Iteration iteration,
+                                                             core::TensorId tensor) {
+  const Result<core::Hash128> hash = m_run.run->hash(rank, iteration, tensor);
+  const std::optional<replay::ValueCache> cache = hash.ok() ? cacheOf(m_run) : std::nullopt;
+  if (!cache) return std::nullopt;
+  std::optional<core::Tensor> value =
+      cache->find(*hash, m_run.graph().tensor(tensor).dtype, shapeOf(m_run, rank, iteration, tensor));
+  if (!value) return std::nullopt;
+  return ComputedValues::Computed{
+      *std::move(value), ComputedValues::Evidence::kHash, {iteration, 0, 0}, {}, {}, true};
+}
+
+void Computing::toCache(core::Iteration iteration, const ComputedValues::Computed& asked) {
+  std::optional<replay::ValueCache> cache = cacheOf(m_run);
+  if (!cache || asked.evidence != ComputedValues::Evidence::kHash) return;
+  Status kept = Ok{};
+  std::uint64_t bytes = 0;
+  m_values->forEachProven(iteration, [&](core::Rank rank, core::TensorId tensor, const core::Tensor& value) {
+    const bool isAsked = value.address() == asked.value.address();
+    if (!kept.ok() || (!isAsked && bytes + value.bytes() > kBesides)) return;
+    if (!isAsked) bytes += value.bytes();
+    if (const Result<core::Hash128> hash = m_run.run->hash(rank, iteration, tensor); hash.ok())
+      kept = cache->keep(*hash, value);
+  });
+  if (!kept.ok()) printWarning("computed values are not kept for later: " + kept.error().message());
+  cache->trim();
 }
 
 Status Computing::helpOut() {
@@ -117,7 +164,7 @@ std::string Computing::whyNone() const {
 std::string Computing::text(const OpenedRun& run, const ComputedValues::Computed& computed) {
   std::string text =
       computed.cost.iterations == 0
-          ? std::string("computed again")
+          ? std::string(computed.kept ? "computed again before, and kept" : "computed again")
           : fmt::format("computed again from iteration {} ({})", computed.cost.checkpoint.value,
                         counted(computed.cost.iterations, "iteration"));
   if (!computed.passedOver.empty()) text += fmt::format(", since {} damaged", passedOverText(computed));

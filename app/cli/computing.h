@@ -46,6 +46,11 @@ class Computing {
 
  private:
   core::Status start();
+  /// What an earlier command computed, and what this one did for those that follow
+  /// (replay/tensor/value_cache.h).
+  std::optional<replay::ComputedValues::Computed> fromCache(core::Rank rank, core::Iteration iteration,
+                                                            core::TensorId tensor);
+  void toCache(core::Iteration iteration, const replay::ComputedValues::Computed& asked);
 
   const OpenedRun& m_run;
   const Context& m_context;

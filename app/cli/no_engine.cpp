@@ -45,6 +45,7 @@ class NoValues : public replay::ComputedValues {
     m_failure = whyNotComputed(m_ways, iteration);
     return nullptr;
   }
+  void forEachProven(Iteration, const Proven&) const override {}
   const std::optional<Error>& failure() const override { return m_failure; }
   std::vector<replay::Mismatch> differences() const override { return {}; }
   std::vector<std::string> otherHere() const override { return {}; }

@@ -192,6 +192,7 @@ Json computedJson(const OpenedRun& run, const replay::ComputedValues::Computed& 
   Json json;
   json["from"] = computed.cost.checkpoint.value;
   json["iterations"] = computed.cost.iterations;
+  json["kept"] = computed.kept;
   json["evidence"] = evidenceName(computed.evidence);
   json["passed_over"] = Json::array();  // damaged checkpoints
   for (const auto& [checkpoint, why] : computed.passedOver)

@@ -224,6 +224,13 @@ Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, T
   return computed;
 }
 
+void Hindsight::forEachProven(Iteration iteration, const Proven& f) const {
+  const auto found = std::ranges::find(m_kept, iteration, &Kept::iteration);
+  if (found == m_kept.end()) return;
+  for (const auto& [key, value] : found->values)
+    if (found->evidence.at(key) == Evidence::kHash) f(key.first, key.second, value);
+}
+
 Result<core::Tensor> Hindsight::value(Rank rank, Iteration iteration, TensorId tensor) {
   MSDBG_ASSIGN(Computed computed, compute(rank, iteration, tensor));
   if (computed.evidence == Evidence::kOther)

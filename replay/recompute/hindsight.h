@@ -38,6 +38,7 @@ class Hindsight : public ComputedValues {
   /// comes back for another tensor need not wait again.
   const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
                                          core::TensorId tensor) override;
+  void forEachProven(core::Iteration iteration, const Proven& f) const override;
   const std::optional<core::Error>& failure() const override { return m_failure; }
   std::vector<Mismatch> differences() const override {
     return m_walk ? m_walk->differences() : std::vector<Mismatch>();

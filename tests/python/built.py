@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 BUILD = os.path.abspath(os.environ.get("MSDBG_BUILD") or os.path.join(os.path.dirname(__file__), "..", "..", "build", "dev"))
+os.environ["MSDBG_CACHE_SIZE"] = "0"  # what one test computed again is no answer to another
 MSDBG = os.path.join(BUILD, "bin", "msdbg")
 EXTENSION = os.path.join(BUILD, "python", "msdbg", "_record.abi3.so")
 LIBRARY = os.path.join(BUILD, "python", "msdbg", "libmsdbg_record.so")

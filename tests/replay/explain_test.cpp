@@ -389,7 +389,7 @@ TEST_CASE("A loss that was wrong already while it was recorded as another tensor
   run.rows.setGraph(Rank(0), Iteration(2), lossOf("mean", "aten"));
   for (int i = 0; i < 4; ++i) run.scalars["loss"][{Rank(0), Iteration(i)}] = i == 0 ? 1.0 : std::nan("");
   const TensorId loss = replay::lossOf(run.graph()).orThrow();
-  run.rows.record(Rank(0), Iteration(2), loss, floats({}, {std::nanf("")}));
+  run.rows.record(Rank(0), Iteration(2), loss, floats(Shape{}, std::vector<float>{std::nanf("")}));
   const auto from = replay::beginningOf(run, loss, Rank(0), {}, {}, {}).orThrow();
   CHECK(from.iteration == Iteration(2));
   CHECK_THAT(from.iterationChosen, Catch::Contains("the loss is not finite from iteration 1 on"));

@@ -243,6 +243,86 @@ TEST_CASE("mask_reversed finds weights that are 0 wherever the target says somet
   CHECK(saidOf([](Value present) { return 1.0 - present; }, true).empty());  // YOLO's two terms
 }
 
+TEST_CASE("batch_content tells of data around a number that next to nothing tells apart") {
+  const auto saidOf = [](double range, bool learns = false) {
+    Tensor x = waves({16, 6}, range);
+    for (float& each : x.data<float>()) each -= 1;
+    return saidOften(
+        "batch_content",
+        [](Graph& g) {
+          const Value in = g.input("x", {16, 6}), y = g.input("y", {16, 1});
+          return meanSquaredError(dense(g, "fc", in, 1), y);
+        },
+        {{"network/x", x}, {"network/y", waves({16, 1})}}, 12,
+        [&](FakeSource& source) {
+          for (const TensorInfo& info : source.graph().tensors())
+            for (int k = 0; learns && k < 12; ++k)
+              if (info.role == TensorRole::kLoss) source.row(0, k, info.id).values.mean = std::pow(0.5, k);
+        });
+  };
+  CHECK_THAT(saidOf(0.004), Contains("next to nothing tells one sample from another"));
+  CHECK(saidOf(0.5).empty());
+  CHECK(saidOf(0.004, true).empty());
+  CHECK(saidOf(0).empty());  // a constant is one on purpose
+}
+
+TEST_CASE("batch_content hints at a part of a sum that its factor leaves nothing of") {
+  const auto saidOf = [](double kept, bool byNumber = false) {
+    return saidOften(
+        "batch_content",
+        [&](Graph& g) {
+          const Value clean = g.input("clean", {16, 6}), noise = g.input("noise", {16, 6}),
+                      share = g.input("share", {16, 1});
+          const Value small = byNumber ? clean * kept : clean * share;
+          return meanSquaredError(dense(g, "fc", small + noise * (1 - share), 6), noise);
+        },
+        {{"network/clean", waves({16, 6})},
+         {"network/noise", waves({16, 6}, 0.9)},
+         {"network/share", waves({16, 1}, kept)}},
+        3);
+  };
+  CHECK_THAT(saidOf(1e-4), Contains("next to nothing is left to learn from"));
+  CHECK(saidOf(0.1).empty());
+  CHECK(saidOf(1e-4, true).empty());  // a little noise that is meant
+}
+
+TEST_CASE("loss_input hints at a logarithm of the scale with the sign of the scale itself") {
+  const auto saidOf = [](bool flow, double sign) {
+    return said("loss_input",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {16, 6});
+                  const Value s = tanh(dense(g, "s", x, 6)), t = dense(g, "t", x, 6);
+                  const Value z = flow ? x * exp(s) + t : (x - t) / exp(s);
+                  const Value each = reduceSum(z * z * 0.5, {1}, false) + reduceSum(s, {1}, false) * sign;
+                  return reduceMean(each, {}, false);
+                },
+                {{"network/x", waves({16, 6})}});
+  };
+  CHECK_THAT(saidOf(true, 1), Contains("the loss has no least value"));
+  CHECK(saidOf(true, -1).empty());
+  CHECK_THAT(saidOf(false, -1), Contains("divided by its exponential"));
+  CHECK(saidOf(false, 1).empty());
+}
+
+TEST_CASE("loss_input hints at two views of one network that nothing tells apart") {
+  const auto saidOf = [](bool stopped, bool others = false) {
+    return said("loss_input",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {16, 6}), y = g.input("y", {16, 6});
+                  const Value w = g.parameter("w", {6, 4}, Init::xavierUniform());
+                  const auto unit = [](Value z) { return z / sqrt(reduceSum(z * z, {1}, true) + 1e-6); };
+                  const Value z = matmul(y, w), p = dense(g, "predictor", matmul(x, w), 4);
+                  const Value cosine = reduceSum(unit(p) * unit(stopped ? stopGradient(z) : z), {1}, false);
+                  const Value loss = -reduceMean(cosine, {}, false);
+                  return others ? loss + meanSquaredError(p, stopGradient(z)) : loss;
+                },
+                {{"network/x", waves({16, 6})}, {"network/y", waves({16, 6}, 0.7)}});
+  };
+  CHECK_THAT(saidOf(false), Contains("it is nothing but the cosine of"));
+  CHECK(saidOf(true).empty());
+  CHECK(saidOf(false, true).empty());
+}
+
 TEST_CASE("activation_exploding says which weight multiplies, and what would keep the size") {
   const auto saidOf = [](double deviation) {
     return said("activation_exploding",

@@ -32,11 +32,12 @@ TensorId unit(Program& p, TensorId z, std::int64_t axis) {
 }
 
 // Rows of one network compared by their products with one another, or columns.
-std::string ofContrast(std::int64_t axis, bool columns) {
+std::string ofContrast(std::int64_t axis, bool columns, bool joined = false) {
   Program p;
   const TensorId w = p.source(TensorRole::kParameter, "Net/weight", {16, 16});
-  const TensorId z = unit(p, p.layer("Net", p.x, w), axis);
-  const Shape all = columns ? Shape{16, 16} : Shape{8, 8};
+  TensorId z = unit(p, p.layer("Net", p.x, w), axis);
+  if (joined) z = forward(p, "cat", {z, unit(p, p.layer("Net", p.x, w), axis), z}, {24, 16});
+  const Shape all = joined ? Shape{24, 24} : columns ? Shape{16, 16} : Shape{8, 8};
   forward(p, "mm", {z, z}, all);
   return saidOf(p, "softmax_axis", Severity::kFault);
 }
@@ -286,6 +287,8 @@ TEST_CASE("softmax_axis names a norm along another axis than the product of what
   CHECK(ofContrast(1, false).empty());
   CHECK(ofContrast(0, true).empty());  // columns are compared over the batch, as Barlow Twins do
   CHECK(contains(ofContrast(1, true), "the norm runs along axis 1 of [8, 16]"));
+  CHECK(contains(ofContrast(0, false, true), "the norm runs along axis 0 of [8, 16]"));  // views of one batch
+  CHECK(ofContrast(1, false, true).empty());
 }
 
 TEST_CASE("loss_input hints at a sum over samples beside a mean over samples") {

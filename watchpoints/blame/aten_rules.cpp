@@ -235,6 +235,16 @@ std::optional<Blame> negativeSquares(Look& look) {
 }  // namespace
 
 /// torch.optim's updates: the parameter, its gradient, states; rates are scalars of the iteration.
+namespace {
+
+/// Below half of the least number of the dtype above 0.
+bool roundsToZero(double x, core::DType dtype) {
+  const core::FloatLimits limits = core::floatLimits(dtype);
+  return x < limits.smallest / 2;
+}
+
+}  // namespace
+
 std::optional<Blame> torchUpdateFails(Look& look) {
   constexpr double kHugeRate = 100;
   const TensorStatistics *p = look.input(0), *g = look.input(1);
@@ -253,7 +263,16 @@ std::optional<Blame> torchUpdateFails(Look& look) {
   if (largest * largest > look.limit())
     return look.blame(1, "reaches " + formatShort(largest) + ": its square overflows " + look.limitName(),
                       Wrong::kExtreme);
-  const bool zero = g->zero > 0 && numberOf(look, "eps").value_or(1e-8) == 0;
+  const double eps = numberOf(look, "eps").value_or(1e-8);
+  if (eps > 0 && numberOf(look, "eps") && roundsToZero(eps, look.info(0).dtype)) {
+    Blame blame = look.blame(1,
+                             "is divided by the root of its square plus eps, and eps = " + formatShort(eps) +
+                                 " is 0 in " + look.limitName() + ", as small squares are: x/0 or 0/0",
+                             Wrong::kZero);
+    blame.advice = "keep the parameters in float32 (autocast), or give the optimizer an eps of 1e-4";
+    return blame;
+  }
+  const bool zero = g->zero > 0 && eps == 0;
   if (!zero) return std::nullopt;
   Blame blame =
       look.blame(1, "is 0" + look.places(1, g->zero, {}) + " and eps is 0: 0/0 gives NaN", Wrong::kZero);

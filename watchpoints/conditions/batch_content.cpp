@@ -6,6 +6,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/column_scale.h"
+#include "watchpoints/conditions/drowned_part.h"
 #include "watchpoints/conditions/entry_scale.h"
 #include "watchpoints/conditions/faint_input.h"
 #include "watchpoints/conditions/label_content.h"
@@ -30,6 +31,7 @@ class BatchContent : public Evaluator {
         m_faint(graph),
         m_entries(graph),
         m_columns(graph),
+        m_drowned(graph),
         m_rescaled(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
       const bool data = isData(graph, info.id);
@@ -45,6 +47,7 @@ class BatchContent : public Evaluator {
     m_faint.add(context);
     m_entries.add(context);
     m_columns.add(context);
+    m_drowned.add(context);
     m_rescaled.add(context);
     for (const core::Rank rank : context.ranks)
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
@@ -65,6 +68,7 @@ class BatchContent : public Evaluator {
     m_labels.finish(context);
     m_entries.finish(context);
     m_columns.finish(context);
+    m_drowned.finish(context);
     m_faint.finish(context, m_outcome);
     m_rescaled.finish(context, m_outcome);
     for (Finding& finding : m_large) {
@@ -261,6 +265,7 @@ class BatchContent : public Evaluator {
   FaintInput m_faint;
   EntryScale m_entries;
   ColumnScale m_columns;
+  DrownedPart m_drowned;
   RescaledData m_rescaled;
   std::vector<TensorId> m_inputs;
   std::vector<Finding> m_large;  // the first of each input and rank
@@ -284,9 +289,11 @@ ConditionDef batchContentCondition() {
       "-999, -9999 … occurs again and again far from all else; or mean|x| is multiplied by the same factor "
       "again "
       "and again, three iterations or more apart, and the loss does not recover. What the first layer reads "
-      "never reaches 0.01 "
+      "never reaches 0.01, or all of it lies within 2 % of its size, "
       "and the loss does not recover. A hint: one column of a table that a matrix product reads is a hundred "
-      "times as large as the column in the middle, and above 20; or nothing reads an input, or what is "
+      "times as large as the column in the middle, and above 20; or of two scaled parts of a sum that "
+      "nothing is learnt "
+      "for one is never a thousandth of the other; or nothing reads an input, or what is "
       "computed of it; or "
       "whole batches, labels included, are zero on a rank, in three iterations or more and not in all.";
   def.advice =

@@ -34,12 +34,35 @@ void FaintInput::add(EvaluationContext& context) {
         const bool finite = row->values.nonFinite() == 0;
         read.reach = std::max(
             {read.reach, std::abs(row->values.min), std::abs(row->values.max), finite ? 0.0 : INFINITY});
+        read.least = std::min(read.least, row->values.min);
+        read.most = std::max(read.most, row->values.max);
       }
+}
+
+/// Fractions that were normalised as bytes are: around -1, all of them. A constant is one on purpose.
+void FaintInput::addAlike(EvaluationContext& context, const Outcome& outcome, const Read& read) const {
+  constexpr double kAlike = 0.02;  // of their size
+  const double range = read.most - read.least;
+  if (range <= 0 || range >= kAlike * read.reach) return;
+  Finding finding =
+      findingAt(context, {m_begin, context.allRanks.front(), read.tensor}, precedence::kStructure);
+  finding.actual = range;
+  finding.preset = kAlike * read.reach;
+  finding.detail = "all of its numbers lie between " + core::formatShort(read.least) + " and " +
+                   core::formatShort(read.most) +
+                   " in the whole run, and the first layer reads it: next to nothing tells one sample from "
+                   "another; was it normalised for data of another range, as bytes where it has fractions?";
+  finding.advice =
+      "Take the mean away and divide by the deviation of what arrives here, not of what was in the "
+      "files.";
+  finding.excused = outcome.finite() && outcome.recoveredSince(m_begin);
+  context.findings.push_back(std::move(finding));
 }
 
 void FaintInput::finish(EvaluationContext& context, const Outcome& outcome) const {
   constexpr double kFaint = 0.01;
   for (const Read& read : m_read) {
+    if (std::isfinite(read.reach)) addAlike(context, outcome, read);
     if (read.reach == 0 || read.reach >= kFaint) continue;
     Finding finding =
         findingAt(context, {m_begin, context.allRanks.front(), read.tensor}, precedence::kStructure);

@@ -1,5 +1,8 @@
-// Data that reach the first layer far below the size that its weights are made for. Used from one thread.
+// Data that reach the first layer far below the size that its weights are made for, or that hardly vary. Used
+// from one thread.
 #pragma once
+
+#include <cmath>
 
 #include "watchpoints/conditions/outcome.h"
 
@@ -16,7 +19,10 @@ class FaintInput {
   struct Read {
     core::TensorId tensor;
     double reach = 0;  // largest |x| of all iterations
+    double least = INFINITY, most = -INFINITY;
   };
+  void addAlike(EvaluationContext& context, const Outcome& outcome, const Read& read) const;
+
   std::vector<Read> m_read;
   core::Iteration m_begin;
 };

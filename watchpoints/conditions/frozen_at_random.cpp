@@ -158,8 +158,46 @@ void lookAtHeads(EvaluationContext& context) {
   }
 }
 
+/// As nn.Linear and nn.Conv draw it: evenly between -1 / sqrt(fan-in) and 1 / sqrt(fan-in).
+bool isAsTorchDraws(const core::TensorStatistics& values, const core::Shape& shape) {
+  constexpr double kRounding = 1e-6;
+  if (!shape.known() || shape.rank() < 2 || shape.elements() == 0) return false;
+  const double bound = std::sqrt(static_cast<double>(shape[0]) / static_cast<double>(shape.elements()));
+  const bool within = std::max(-values.min, values.max) <= bound * (1 + kRounding);
+  return within && isAsDrawn(values, {0, bound / std::sqrt(3)});
+}
+
+/// Of PyTorch, where nobody says how weights were drawn: two and more frozen ones, all of them so, before
+/// what is trained.
+void lookAtBackbones(EvaluationContext& context) {
+  constexpr std::int64_t kFew = 64;
+  const Graph& graph = context.graph();
+  std::vector<TensorId> frozen;
+  bool anyTrained = false;
+  for (const TensorInfo& info : graph.tensors()) {
+    anyTrained = anyTrained || (info.updateOf.valid() && isWeight(graph.tensor(info.updateOf)));
+    if (info.role != core::TensorRole::kParameter || info.trainable || info.shape.rank() < 2) continue;
+    if (info.initializer.kind == Initializer::Kind::kNone && info.isSource()) frozen.push_back(info.id);
+  }
+  if (!anyTrained || frozen.size() < 2) return;
+  for (const TensorId tensor : frozen) {
+    const StatisticsRow* row = firstRow(context, tensor);
+    if (!row || row->values.count < kFew || !isAsTorchDraws(row->values, graph.tensor(tensor).shape) ||
+        isReplaced(context, tensor))
+      return;
+  }
+  Finding finding = findingAt(context, {context.iteration, context.rankWith(frozen.front()), frozen.front()},
+                              precedence::kStructure);
+  finding.detail = textOf(frozen.size(), frozen.size());
+  finding.advice =
+      "Look at what load_state_dict() returned: with strict=False it leaves out what has another name, as "
+      "\"module.\" before each of a DataParallel model. Random features that are meant are right.";
+  context.findings.push_back(std::move(finding));
+}
+
 void question(EvaluationContext& context) {
   lookAtHeads(context);
+  lookAtBackbones(context);
   constexpr std::int64_t kFew = 64;  // numbers tell nothing about how they are spread
   const Graph& graph = context.graph();
   std::vector<TensorId> frozen = frozenWeights(graph);
@@ -194,7 +232,9 @@ ConditionDef frozenAtRandomCondition() {
       "deviation of its own random initialisation, within four errors of a sample of its size; or some have, "
       "that of the last layer among them; weights that something replaces later are not. Of PyTorch: the "
       "last weight of a module is frozen and spread as it "
-      "is drawn, while most weights before it are trained.";
+      "is drawn, while most weights before it are trained; or two and more weights are frozen and all of "
+      "them as "
+      "nn.Linear and nn.Conv draw them.";
   def.advice =
       "Load the trained weights (loadParameters) before the first step; if these are they, all is right.";
   def.severity = Severity::kHint;

@@ -51,7 +51,8 @@ class LossDiverging : public Evaluator {
     const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
     const double factor = parameterOr(context.parameters, "factor_gt", 2);
     if (!m_parts.empty() && isUnbounded(last)) return addUnbounded(context);
-    if (!(last > factor * first) || first <= 0) return;
+    const auto isPositive = [](const Outcome::Loss& loss) { return loss.value > 0; };
+    if (!(last > factor * first) || !std::ranges::all_of(std::span(losses).first(some), isPositive)) return;
     m_before->parameter = "factor_gt";
     m_before->preset = factor;
     m_before->actual = last / first;

@@ -199,6 +199,7 @@ void question(EvaluationContext& context) {
       checkAccumulation(context, info.id);
       checkReductions(context, info.id);
       checkTarget(context, info.id);
+      checkExponentSign(context, info.id, learnt);
       checkNumbers(context, info.id, learnt);
       checkDivergenceSign(context, info.id);
     }
@@ -228,7 +229,11 @@ ConditionDef lossInputCondition() {
       "probabilities stand in a logsumexp for their logarithms (hints); a gradient goes back through what "
       "stands as the target, be it a teacher that nothing else in the loss holds, or the largest next value "
       "of "
-      "the same parameters (hints).";
+      "the same parameters (hints); the logarithm of a scale stands in it with the same sign as in the "
+      "exponential "
+      "that scales what is squared (a hint); it is nothing but the cosine of two results of one network, "
+      "with a "
+      "gradient through both (a hint).";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

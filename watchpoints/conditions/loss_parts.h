@@ -24,6 +24,8 @@ void checkOverlap(EvaluationContext& context, const core::Node& node, const std:
 /// Of a sum: the density of a normal distribution without the logarithm of its deviation, the weights of a
 /// mixture without theirs: hints.
 void checkDensity(EvaluationContext& context, const core::Node& sum, const std::vector<bool>& learnt);
+/// A term that is the logarithm of a scale, with the sign of its exponential: a hint.
+void checkExponentSign(EvaluationContext& context, core::TensorId loss, const std::vector<bool>& learnt);
 /// A target that is learnt itself: of a teacher that nothing else holds, or the next value of what it is the
 /// target of: hints.
 void checkTarget(EvaluationContext& context, core::TensorId loss);

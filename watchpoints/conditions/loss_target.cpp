@@ -5,6 +5,7 @@
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/unit_vectors.h"
 
 namespace msdbg::watch {
 namespace {
@@ -134,6 +135,59 @@ bool checkNextValue(EvaluationContext& context, const Node& difference,
   return false;
 }
 
+/// The two unit vectors whose cosine a term is; nullopt: it is another term.
+std::optional<std::pair<TensorId, TensorId>> cosineOf(const Graph& graph, TensorId term) {
+  static constexpr auto kSums =
+      std::to_array<std::string_view>({"ReduceSum", "aten.sum", "ReduceMean", "aten.mean"});
+  const Node* node = producerOf(graph, unscaled(graph, term));
+  for (int steps = 0; steps < 3 && isOneOf(node, kSums); ++steps)
+    node = producerOf(graph, unscaled(graph, node->inputs.front()));
+  if (!node || (node->opType != "Mul" && node->opType != "aten.mul") || node->inputs.size() != 2)
+    return std::nullopt;
+  if (!normOfUnitVector(graph, node->inputs[0]) || !normOfUnitVector(graph, node->inputs[1]))
+    return std::nullopt;
+  return std::pair(node->inputs[0], node->inputs[1]);
+}
+
+/// Terms that a loss adds up, past factors that are numbers around them.
+void addTerms(const Graph& graph, TensorId tensor, int depth, std::vector<TensorId>& terms) {
+  const std::vector<Summand> parts = summandsOf(graph, unscaled(graph, tensor));
+  for (const Summand& part : parts)
+    if (parts.size() > 1 && depth < 4)
+      addTerms(graph, part.tensor, depth + 1, terms);
+    else
+      terms.push_back(part.tensor);
+}
+
+/// Nothing but cosines of two results of the same network, a gradient through both: all that it gives may
+/// become the same (Chen and He 2021, SimSiam).
+void checkCollapse(EvaluationContext& context, TensorId loss, const std::vector<bool>& differentiated) {
+  const Graph& graph = context.graph();
+  std::vector<TensorId> terms;
+  addTerms(graph, loss, 0, terms);
+  std::optional<std::pair<TensorId, TensorId>> first;
+  for (const TensorId term : terms) {
+    const auto cosine = cosineOf(graph, term);
+    if (!cosine || !differentiated[cosine->first.index()] || !differentiated[cosine->second.index()]) return;
+    if (!haveOneInCommon(trainedIn(graph, partsOf(graph, cosine->first)),
+                         trainedIn(graph, partsOf(graph, cosine->second))))
+      return;
+    if (!first) first = cosine;
+  }
+  if (!first) return;
+  Finding finding = findingAtNode(context, producerOf(graph, loss)->id,
+                                  "it is nothing but the cosine of " + graph.tensor(first->first).fullName() +
+                                      " and " + graph.tensor(first->second).fullName() +
+                                      ", and a gradient goes back through both to the same parameters: "
+                                      "nothing keeps all samples from becoming "
+                                      "the same vector");
+  finding.severity = Severity::kHint;
+  finding.advice =
+      "Stop the gradient at the side that stands as the target: z.detach(), as SimSiam and BYOL do; or "
+      "compare with other samples, too.";
+  context.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void checkTarget(EvaluationContext& context, TensorId loss) {
@@ -141,6 +195,7 @@ void checkTarget(EvaluationContext& context, TensorId loss) {
       {"Sub", "aten.sub", "aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.l1_loss"});
   const Graph& graph = context.graph();
   const std::vector<bool> differentiated = differentiatedTensors(graph), parts = partsOf(graph, loss);
+  checkCollapse(context, loss, differentiated);
   for (const Node& node : graph.nodes()) {
     if (node.phase != core::Phase::kForward || node.outputs.empty() || !parts[node.outputs.front().index()])
       continue;

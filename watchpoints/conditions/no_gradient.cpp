@@ -9,6 +9,7 @@
 #include "watchpoints/conditions/made_anew.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/sampled.h"
+#include "watchpoints/conditions/severed_gradient.h"
 
 namespace msdbg::watch {
 namespace {
@@ -174,6 +175,8 @@ void question(EvaluationContext& context) {
   const bool nothing = addNothingUpdated(context);
   addWithoutGradient(context);
   addSampled(context);
+  if (std::optional<Finding> severed = severedGradient(context))
+    context.findings.push_back(*std::move(severed));
   std::vector<core::TensorId> told;
   for (const LeftOut& left : leftOutParameters(context)) {
     addLeftOut(context, left);
@@ -201,7 +204,9 @@ ConditionDef noGradientCondition() {
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
       "gradient, and no optimizer was given it: a fault where it comes after trained layers and is as it was "
       "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass "
-      "of every iteration. Hints: an optimizer of PyTorch was given it, and nothing reads it; a normal "
+      "of every iteration. Or the backward() of a torch.autograd.Function does not use the gradient that it "
+      "is "
+      "given. Hints: an optimizer of PyTorch was given it, and nothing reads it; a normal "
       "distribution is sampled without a gradient, and a trained layer reads that. From the graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "

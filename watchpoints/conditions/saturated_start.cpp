@@ -40,8 +40,11 @@ bool isLaterCall(const Node& node) { return !node.isOwn() && node.scope.find('#'
 class SaturatedStart : public Evaluator {
  public:
   explicit SaturatedStart(const Graph& graph) : m_outcome(graph) {
+    // What no gradient goes back through, as a frozen teacher, or labels that are computed, loses none.
+    const std::vector<bool> differentiated = differentiatedTensors(graph);
     for (const Node& node : graph.nodes()) {
-      if (node.phase != core::Phase::kForward || isLaterCall(node)) continue;
+      if (node.phase != core::Phase::kForward || isLaterCall(node) || node.inputs.empty()) continue;
+      if (!differentiated[node.outputs.front().index()]) continue;
       const bool attention = node.opType == "Softmax" && isReadBy(graph, node.outputs.front(), "MatMul");
       if (attention || node.opType == "Tanh" || node.opType == "Sigmoid") m_nodes.push_back(node.id);
     }
@@ -125,7 +128,7 @@ class SaturatedStart : public Evaluator {
   /// Back from what it reads to a weight, data or scores that are too large.
   std::string causeOf(EvaluationContext& context, TensorId tensor) const {
     const Graph& graph = context.graph();
-    for (int steps = 0; steps < 6 && graph.tensor(tensor).producer.valid(); ++steps) {
+    for (int steps = 0; steps < 6 && tensor.valid() && graph.tensor(tensor).producer.valid(); ++steps) {
       const Node& node = graph.node(graph.tensor(tensor).producer);
       for (const TensorId input : node.inputs)
         if (std::string cause = causeOfInput(context, input); !cause.empty()) return cause;
@@ -158,7 +161,7 @@ class SaturatedStart : public Evaluator {
   }
 
   TensorId largestInput(EvaluationContext& context, const Node& node) const {
-    TensorId largest = node.inputs.front();
+    TensorId largest = node.inputs.empty() ? TensorId() : node.inputs.front();  // drawn, or a range
     double most = -1;
     for (const TensorId input : node.inputs) {
       const core::TensorInfo& info = context.graph().tensor(input);

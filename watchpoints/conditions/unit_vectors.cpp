@@ -10,12 +10,31 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
+namespace {
+
+constexpr auto kJoins = std::to_array<std::string_view>({"Concat", "aten.cat"});
+
+/// Of two views of a batch, one below the other, that are made unit vectors alike.
+const Node* normOfJoined(const Graph& graph, const Node& joined) {
+  const Node* first = nullptr;
+  for (const TensorId input : joined.inputs) {
+    const Node* norm = isOneOf(makerOf(graph, input), kJoins) ? nullptr : normOfUnitVector(graph, input);
+    if (!norm || (first && axisOfNorm(graph, *norm) != axisOfNorm(graph, *first))) return nullptr;
+    first = norm;
+  }
+  return first;
+}
+
+}  // namespace
+
 const Node* normOfUnitVector(const Graph& graph, TensorId tensor) {
   static constexpr auto kOfTheNorm =
-      std::to_array<std::string_view>({"Sqrt", "Add", "Max", "Clip", "Expand", "Reshape", "Unsqueeze"});
+      std::to_array<std::string_view>({"Sqrt", "Add", "Max", "Clip", "Expand", "Reshape", "Unsqueeze",
+                                       "Identity", "aten.clone", "aten.clamp_min_"});
   static constexpr auto kSums = std::to_array<std::string_view>(
       {"ReduceSum", "ReduceSumSquare", "ReduceL2", "aten.linalg_vector_norm"});
   const Node* quotient = makerOf(graph, tensor);
+  if (isOneOf(quotient, kJoins)) return normOfJoined(graph, *quotient);
   if (!quotient || quotient->opType != "Div" || quotient->inputs.size() < 2) return nullptr;
   bool root = false;
   const Node* norm = producerOf(graph, quotient->inputs[1]);

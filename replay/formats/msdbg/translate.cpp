@@ -19,7 +19,8 @@ RunEnd translated(const dump::RunEnd& end) {
 }
 
 RunDescription translated(const dump::RunInfo& info) {
-  return {.format = fmt::format("{}.{}", info.formatMajor, info.formatMinor),
+  return {.id = info.id,
+          .format = fmt::format("{}.{}", info.formatMajor, info.formatMinor),
           .version = info.version,
           .command = info.command,
           .model = info.model,
