@@ -17,6 +17,7 @@
 #include "app/cli/table.h"
 #include "app/cli/tensor_text.h"
 #include "core_engine/base/text.h"
+#include "core_engine/graph/graph_union.h"
 #include "replay/nearest_value.h"
 #include "replay/npy.h"
 #include "replay/run_state.h"
@@ -95,7 +96,9 @@ core::Status checkSlice(const OpenedRun& run, const ShowOptions& options, const 
 // Why there is no value, where computing it again did not help either.
 Error neither(const OpenedRun& run, const Shown& shown, const Error& missing, const Error& computing) {
   if (computing.code() == ErrorCode::kCancelled) return cancelledError();
-  if (computing.code() == ErrorCode::kNotFound) return missing;  // the rank does not compute it: the same
+  const core::GraphPart* part = run.run->part(shown.rank, shown.iteration);
+  if (computing.code() == ErrorCode::kNotFound || (part && !part->has(shown.id)))
+    return missing;  // the rank does not compute it: the same
   if (computing.code() == ErrorCode::kDamaged && missing.code() == ErrorCode::kDamaged)
     return {missing.code(), missing.message() + "; no checkpoint that it could be computed from can be read"};
   if (computing.code() == ErrorCode::kDamaged)

@@ -176,7 +176,7 @@ TEST_CASE("Policy record says what can be computed again, and how far checkpoint
       msdbg({"info", run}).out,
       Catch::Contains("replay   iterations 0-11 can be computed again, which takes 12 iterations or ") &&
           Catch::Contains(" at most, and gone on from (--resume, msdbg::restore): 1 checkpoint, ") &&
-          Catch::Contains("batches of 12 iterations\n"));
+          Catch::Contains("batches of 12 iterations; msdbg verify reads whether all of these are whole\n"));
   CHECK(stored(run, "grad(network/conv1/weight)") == 2);
   CHECK(msdbg({"verify", run}).exitStatus == 0);
   CHECK_THAT(msdbg({"check", run}).out,

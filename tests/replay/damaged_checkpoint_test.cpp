@@ -9,8 +9,8 @@
 #include "replay/recompute/hindsight.h"
 #include "replay/recompute/prove.h"
 #include "replay/recompute_way.h"
+#include "tests/replay/damaged_state.h"
 #include "tests/replay/recorded_program.h"
-#include "tests/support/damaged_state.h"
 
 using namespace msdbg;
 using namespace msdbg::core;

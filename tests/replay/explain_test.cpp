@@ -386,8 +386,11 @@ TEST_CASE("A loss that was wrong already while it was recorded as another tensor
   };
   // From iteration 2 on its operators are recorded.
   test::FakeRun run(lossOf("torch.forward", "torch"), 1, 4);
+  run.rows.setGraph(Rank(0), Iteration(0), lossOf("torch.forward", "torch"));
   run.rows.setGraph(Rank(0), Iteration(2), lossOf("mean", "aten"));
   for (int i = 0; i < 4; ++i) run.scalars["loss"][{Rank(0), Iteration(i)}] = i == 0 ? 1.0 : std::nan("");
+  for (int i = 0; i < 4; ++i)
+    run.rows.record(Rank(0), Iteration(i), run.rows.id("x"), floats(Shape{2}, std::vector<float>{1, 2}));
   const TensorId loss = replay::lossOf(run.graph()).orThrow();
   run.rows.record(Rank(0), Iteration(2), loss, floats(Shape{}, std::vector<float>{std::nanf("")}));
   const auto from = replay::beginningOf(run, loss, Rank(0), {}, {}, {}).orThrow();

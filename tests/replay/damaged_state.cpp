@@ -1,4 +1,4 @@
-#include "tests/support/damaged_state.h"
+#include "tests/replay/damaged_state.h"
 
 #include <hdf5.h>
 
