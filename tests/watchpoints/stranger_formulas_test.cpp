@@ -323,6 +323,18 @@ TEST_CASE("loss_input hints at two views of one network that nothing tells apart
   CHECK(saidOf(false, true).empty());
 }
 
+TEST_CASE("loss_input walks a sum once, however many ways lead through it") {
+  CHECK(said("loss_input",
+             [](Graph& g) {
+               const Value x = g.input("x", {16, 6});
+               Value loss = reduceMean(dense(g, "fc", x, 1) * 1e-12, {}, false);
+               for (int doubled = 0; doubled < 44; ++doubled) loss = loss + loss;  // 2 ** 44 ways
+               return loss;
+             },
+             {{"network/x", waves({16, 6})}})
+            .empty());
+}
+
 TEST_CASE("activation_exploding says which weight multiplies, and what would keep the size") {
   const auto saidOf = [](double deviation) {
     return said("activation_exploding",

@@ -1,6 +1,8 @@
 // A logarithm and its exponential in one loss: of a normalising flow z = x * exp(s) + t, whose loss is
 // z ** 2 / 2 - s, of a likelihood d ** 2 * exp(-s) + s. They hold each other where their signs differ; where
 // both have the same sign the loss has no least value.
+#include <algorithm>
+
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
@@ -12,10 +14,13 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
-/// What a loss adds up, past sums, means and factors that are numbers: each tensor with its sign.
+/// What a loss adds up, past sums, means and factors that are numbers: each tensor with its sign, once,
+/// however many ways lead to it.
 void addLinear(const Graph& graph, TensorId tensor, bool negative, int depth, std::vector<Summand>& parts) {
   constexpr int kDeepest = 48;
   static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
+  const auto isIt = [&](const Summand& part) { return part.tensor == tensor && part.subtracted == negative; };
+  if (std::ranges::any_of(parts, isIt)) return;
   parts.push_back({tensor, negative});
   const Node* node = depth < kDeepest ? producerOf(graph, tensor) : nullptr;
   if (!node || node->inputs.empty()) return;

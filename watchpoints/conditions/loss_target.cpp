@@ -149,22 +149,30 @@ std::optional<std::pair<TensorId, TensorId>> cosineOf(const Graph& graph, Tensor
   return std::pair(node->inputs[0], node->inputs[1]);
 }
 
-/// Terms that a loss adds up, past factors that are numbers around them.
-void addTerms(const Graph& graph, TensorId tensor, int depth, std::vector<TensorId>& terms) {
-  const std::vector<Summand> parts = summandsOf(graph, unscaled(graph, tensor));
-  for (const Summand& part : parts)
-    if (parts.size() > 1 && depth < 4)
-      addTerms(graph, part.tensor, depth + 1, terms);
-    else
-      terms.push_back(part.tensor);
+/// Terms that a loss adds up, past factors that are numbers around them: each once.
+std::vector<TensorId> termsOf(const Graph& graph, TensorId loss) {
+  std::vector<TensorId> terms;
+  std::set<TensorId> seen{loss};
+  std::vector<TensorId> open{loss};
+  while (!open.empty()) {
+    const TensorId bare = unscaled(graph, open.back());
+    open.pop_back();
+    const std::vector<Summand> parts = summandsOf(graph, bare);
+    if (parts.size() < 2) {
+      terms.push_back(bare);
+      continue;
+    }
+    for (const Summand& part : parts)
+      if (seen.insert(part.tensor).second) open.push_back(part.tensor);
+  }
+  return terms;
 }
 
 /// Nothing but cosines of two results of the same network, a gradient through both: all that it gives may
 /// become the same (Chen and He 2021, SimSiam).
 void checkCollapse(EvaluationContext& context, TensorId loss, const std::vector<bool>& differentiated) {
   const Graph& graph = context.graph();
-  std::vector<TensorId> terms;
-  addTerms(graph, loss, 0, terms);
+  const std::vector<TensorId> terms = termsOf(graph, loss);
   std::optional<std::pair<TensorId, TensorId>> first;
   for (const TensorId term : terms) {
     const auto cosine = cosineOf(graph, term);

@@ -2,9 +2,8 @@
 // exp(0) is 1. And one that is multiplied to the weights of an attention after it, which then no longer sum
 // to 1.
 #include <algorithm>
-#include <map>
+#include <cmath>
 
-#include "core_engine/ops/op.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/meaning/meaning.h"
