@@ -18,7 +18,6 @@ using core::TensorId;
 /// By how much the cosines are stretched before the softmax; nullopt: they are none, or a parameter says it.
 std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
   static constexpr auto kMatrices = std::to_array<std::string_view>({"MatMul", "Gemm", "aten.mm"});
-  static constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
   static constexpr auto kQuotients = std::to_array<std::string_view>({"Div", "aten.div"});
   double scale = 1;
   for (int steps = 0; steps < 8; ++steps) {
@@ -35,7 +34,7 @@ std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
       return cosines ? std::optional(std::abs(scale)) : std::nullopt;
     }
     const std::optional<double> factor = constantBeside(graph, *node, 0);
-    const bool product = isOneOf(node, kProducts);
+    const bool product = isProduct(node);
     if (!factor || *factor == 0 || (!product && !isOneOf(node, kQuotients))) return std::nullopt;
     scale *= product ? *factor : 1 / *factor;
     logits = node->inputs[0];

@@ -19,9 +19,8 @@ constexpr std::int64_t kElements = 16, kIterations = 3;
 /// A product of two tensors, neither of them a number: scaled element by element, or row by row. What is
 /// scaled by a number is a little noise that is meant.
 bool isScaled(const Graph& graph, TensorId tensor) {
-  static constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
   const Node* node = producerOf(graph, tensor);
-  if (!isOneOf(node, kProducts) || node->inputs.size() != 2) return false;
+  if (!isProduct(node) || node->inputs.size() != 2) return false;
   return std::ranges::all_of(node->inputs, [&](TensorId input) {
     return graph.tensor(input).shape.rank() > 0 && !constantOf(graph, input);
   });
@@ -30,10 +29,9 @@ bool isScaled(const Graph& graph, TensorId tensor) {
 }  // namespace
 
 DrownedPart::DrownedPart(const Graph& graph) {
-  static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
   const std::vector<bool> learnt = learntTensors(graph);
   for (const Node& node : graph.nodes()) {
-    if (node.phase != core::Phase::kForward || !isOneOf(&node, kSums) || node.inputs.size() != 2) continue;
+    if (node.phase != core::Phase::kForward || !isSum(&node) || node.inputs.size() != 2) continue;
     const core::TensorInfo& sum = graph.tensor(node.outputs.front());
     const bool given = std::ranges::all_of(node.inputs, [&](TensorId input) {
       return !learnt[input.index()] && isFloating(graph.tensor(input).dtype) &&

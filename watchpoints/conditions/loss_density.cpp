@@ -14,8 +14,6 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
-constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
-
 /// The divisor of a quotient that is squared, or of a square that is divided. What reads parts of larger
 /// tensors, of which a recorder shows the whole, is not in our terms: its operands may be other parts.
 TensorId divisorOfSquare(const Graph& graph, TensorId tensor) {
@@ -29,7 +27,7 @@ TensorId divisorOfSquare(const Graph& graph, TensorId tensor) {
 bool isAddedUp(const Graph& graph, const Node& node) {
   return std::ranges::any_of(graph.consumers(node.outputs.front()), [&](core::NodeId user) {
     const Node& reader = graph.node(user);
-    return reader.phase == core::Phase::kForward && isOneOf(&reader, kSums);
+    return reader.phase == core::Phase::kForward && isSum(&reader);
   });
 }
 
@@ -69,7 +67,7 @@ bool isExponentiated(const Graph& graph, const Node& sum) {
       const Node& reader = graph.node(user);
       if (reader.phase != core::Phase::kForward) continue;
       if (isOneOf(&reader, kExponentials)) return true;
-      if (isOneOf(&reader, kSums)) open.push_back(reader.outputs.front());
+      if (isSum(&reader)) open.push_back(reader.outputs.front());
     }
   return false;
 }
@@ -97,7 +95,7 @@ void checkWeights(EvaluationContext& context, const Node& sum, const std::vector
 }  // namespace
 
 void checkDensity(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
-  if (!isOneOf(&node, kSums) || isAddedUp(context.graph(), node)) return;
+  if (!isSum(&node) || isAddedUp(context.graph(), node)) return;
   const std::vector<Summand> parts = summandsOf(context.graph(), node.outputs.front());
   checkDeviation(context, node, parts, learnt);
   checkWeights(context, node, parts, learnt);

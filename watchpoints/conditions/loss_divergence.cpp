@@ -11,8 +11,6 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
-constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
-
 /// log_var and the exponential of the same log_var with the other sign, and a square with that: 1 for
 /// log_var - mu ** 2 - exp(log_var), -1 for minus that; 0: something else.
 int signOfBrackets(const Graph& graph, TensorId tensor) {
@@ -36,7 +34,7 @@ int signOfBrackets(const Graph& graph, TensorId tensor) {
 const Node* divergenceOfWrongSign(const Graph& graph, TensorId tensor, int sign, int depth) {
   const Node* node = producerOf(graph, tensor);
   if (!node || node->inputs.empty() || depth > 12) return nullptr;
-  if (isOneOf(node, kSums)) {
+  if (isSum(node)) {
     if (const int brackets = signOfBrackets(graph, tensor); brackets != 0)
       return brackets * sign > 0 ? node : nullptr;
     const int second = node->opType.ends_with("ub") ? -sign : sign;

@@ -18,13 +18,12 @@ using core::TensorId;
 /// however many ways lead to it.
 void addLinear(const Graph& graph, TensorId tensor, bool negative, int depth, std::vector<Summand>& parts) {
   constexpr int kDeepest = 48;
-  static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
   const auto isIt = [&](const Summand& part) { return part.tensor == tensor && part.subtracted == negative; };
   if (std::ranges::any_of(parts, isIt)) return;
   parts.push_back({tensor, negative});
   const Node* node = depth < kDeepest ? producerOf(graph, tensor) : nullptr;
   if (!node || node->inputs.empty()) return;
-  if (isOneOf(node, kSums)) {
+  if (isSum(node)) {
     addLinear(graph, node->inputs[0], negative, depth + 1, parts);
     if (node->inputs.size() > 1)
       addLinear(graph, node->inputs[1], negative != node->opType.ends_with("ub"), depth + 1, parts);
@@ -56,7 +55,7 @@ std::optional<bool> divides(const Graph& graph, TensorId exponential) {
   for (const core::NodeId user : graph.consumers(exponential)) {
     const Node& node = graph.node(user);
     if (node.phase != core::Phase::kForward || node.inputs.size() != 2) continue;
-    times = times || node.opType == "Mul" || node.opType == "aten.mul";
+    times = times || isProduct(&node);
     over = over || ((node.opType == "Div" || node.opType == "aten.div") && node.inputs[1] == exponential);
   }
   return times == over ? std::nullopt : std::optional(over);

@@ -15,7 +15,6 @@ using core::Node;
 using core::TensorId;
 
 constexpr std::int64_t kSome = 8;  // elements, samples: with fewer it makes little difference
-constexpr auto kAdds = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
 constexpr auto kMultiplies = std::to_array<std::string_view>({"Mul", "Div", "aten.mul", "aten.div", "Neg"});
 
 /// Whether a node gives only or also the places of what it chose.
@@ -52,7 +51,7 @@ void checkIndices(EvaluationContext& context, const std::vector<bool>& learnt,
   const Graph& graph = context.graph();
   for (const Node& node : graph.nodes()) {
     if (node.phase != core::Phase::kForward || node.inputs.size() != 2) continue;
-    if (!isOneOf(&node, kAdds) || !parts[node.outputs.front().index()]) continue;
+    if (!isSum(&node) || !parts[node.outputs.front().index()]) continue;
     for (const std::size_t i : {0, 1}) {
       const core::TensorInfo& other = graph.tensor(node.inputs[1 - i]);
       const TensorId indices = indicesIn(graph, node.inputs[i]);
@@ -86,7 +85,7 @@ void checkSquaredMean(EvaluationContext& context, const std::vector<bool>& learn
     const core::Shape& shape = graph.tensor(mean->inputs.front()).shape;
     if (graph.tensor(node.inputs.front()).shape.rank() != 0 || !shape.known() || shape.elements() < kSome)
       continue;
-    if (!isOneOf(difference, kAdds)) continue;
+    if (!isSum(difference)) continue;
     Finding finding = findingAtNode(context, node.id,
                                     "the mean of " + std::to_string(shape.elements()) +
                                         " differences is squared, not their squares averaged: errors of "
@@ -106,7 +105,7 @@ const Node* sumOverSamples(const Graph& graph, TensorId number, std::int64_t sam
     const core::Shape& shape = graph.tensor(node->inputs.front()).shape;
     return shape.known() && shape.rank() > 1 && shape[0] == samples ? node : nullptr;
   }
-  if (!isOneOf(node, kAdds) && node->opType != "Neg") return nullptr;
+  if (!isSum(node) && node->opType != "Neg") return nullptr;
   for (const TensorId input : node->inputs)
     if (const Node* sum = sumOverSamples(graph, input, samples, depth + 1)) return sum;
   return nullptr;
@@ -118,7 +117,7 @@ void checkSumToEach(EvaluationContext& context, const std::vector<bool>& learnt,
   const Graph& graph = context.graph();
   for (const Node& node : graph.nodes()) {
     if (node.phase != core::Phase::kForward || node.inputs.size() != 2) continue;
-    if (!isOneOf(&node, kAdds) || !parts[node.outputs.front().index()]) continue;
+    if (!isSum(&node) || !parts[node.outputs.front().index()]) continue;
     for (const std::size_t i : {0, 1}) {
       const core::Shape& each = graph.tensor(node.inputs[1 - i]).shape;
       if (!each.known() || each.rank() != 1 || each[0] < kSome || !learnt[node.inputs[1 - i].index()])

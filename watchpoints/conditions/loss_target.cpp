@@ -142,8 +142,7 @@ std::optional<std::pair<TensorId, TensorId>> cosineOf(const Graph& graph, Tensor
   const Node* node = producerOf(graph, unscaled(graph, term));
   for (int steps = 0; steps < 3 && isOneOf(node, kSums); ++steps)
     node = producerOf(graph, unscaled(graph, node->inputs.front()));
-  if (!node || (node->opType != "Mul" && node->opType != "aten.mul") || node->inputs.size() != 2)
-    return std::nullopt;
+  if (!isProduct(node) || node->inputs.size() != 2) return std::nullopt;
   if (!normOfUnitVector(graph, node->inputs[0]) || !normOfUnitVector(graph, node->inputs[1]))
     return std::nullopt;
   return std::pair(node->inputs[0], node->inputs[1]);
@@ -207,9 +206,7 @@ void checkTarget(EvaluationContext& context, TensorId loss) {
   for (const Node& node : graph.nodes()) {
     if (node.phase != core::Phase::kForward || node.outputs.empty() || !parts[node.outputs.front().index()])
       continue;
-    if ((node.opType == "Mul" || node.opType == "aten.mul") &&
-        checkTeacher(context, loss, node, differentiated))
-      return;
+    if (isProduct(&node) && checkTeacher(context, loss, node, differentiated)) return;
     if (isOneOf(&node, kDifferences) && node.inputs.size() == 2 &&
         checkNextValue(context, node, differentiated))
       return;

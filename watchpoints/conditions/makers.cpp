@@ -47,11 +47,20 @@ std::optional<double> constantBeside(const Graph& graph, const Node& node, std::
   return whole != 0 ? std::optional(static_cast<double>(whole)) : std::nullopt;
 }
 
-static void addSummands(const Graph& graph, Summand part, int depth, std::vector<Summand>& parts) {
+bool isSum(const Node* node) {
   static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
+  return isOneOf(node, kSums);
+}
+
+bool isProduct(const Node* node) {
+  static constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
+  return isOneOf(node, kProducts);
+}
+
+static void addSummands(const Graph& graph, Summand part, int depth, std::vector<Summand>& parts) {
   constexpr int kDeepest = 8;
   const Node* node = producerOf(graph, part.tensor);
-  if (depth > kDeepest || !isOneOf(node, kSums)) return parts.push_back(part);
+  if (depth > kDeepest || !isSum(node)) return parts.push_back(part);
   const bool difference = node->opType.ends_with("ub");
   addSummands(graph, {node->inputs[0], part.subtracted}, depth + 1, parts);
   if (node->inputs.size() > 1)  // else a number is added
@@ -67,7 +76,7 @@ std::vector<Summand> summandsOf(const Graph& graph, TensorId tensor) {
 TensorId squaredInput(const Graph& graph, TensorId tensor) {
   const Node* node = producerOf(graph, tensor);
   if (!node) return {};
-  const bool product = node->opType == "Mul" || node->opType == "aten.mul";
+  const bool product = isProduct(node);
   const bool square = node->opType.ends_with("ow") ||
                       (product && node->inputs.size() == 2 && node->inputs[0] == node->inputs[1]);
   return square ? node->inputs[0] : TensorId();

@@ -22,6 +22,9 @@ std::optional<double> constantOf(const core::Graph& graph, core::TensorId tensor
 /// Of an operator of two operands of which one is inputs[operand]: the other one, if it is a constant, be it
 /// a tensor or a number that PyTorch was given.
 std::optional<double> constantBeside(const core::Graph& graph, const core::Node& node, std::size_t operand);
+/// Add, Sub, and Mul, ours or PyTorch's, which may read parts of larger tensors; false for nullptr.
+bool isSum(const core::Node* node);
+bool isProduct(const core::Node* node);
 /// What sums and differences, one within the other, make of a tensor: what they add, and what they subtract.
 /// Itself where it is no sum.
 struct Summand {

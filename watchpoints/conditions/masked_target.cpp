@@ -15,7 +15,6 @@ using core::TensorId;
 namespace {
 
 constexpr int kBatches = 3;
-constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
 
 /// Nothing else than one operator of the forward pass reads it.
 bool hasOneReader(const Graph& graph, TensorId tensor) {
@@ -77,7 +76,7 @@ MaskedTarget::MaskedTarget(const Graph& graph) {
     if (node.phase != core::Phase::kForward) continue;
     if (node.opType == "Sub" && node.inputs.size() == 2)
       if (const TensorId target = targetOf(graph, node, learnt); target.valid()) ++compared[target];
-    if (!isOneOf(&node, kProducts) || node.inputs.size() != 2) continue;
+    if (!isProduct(&node) || node.inputs.size() != 2) continue;
     for (const std::size_t i : {0, 1}) {
       const Node* difference =
           learnt[node.inputs[i].index()] ? nullptr : differenceIn(graph, node.inputs[1 - i]);

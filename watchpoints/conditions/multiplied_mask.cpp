@@ -15,7 +15,6 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
-constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
 constexpr auto kPasses = std::to_array<std::string_view>({"Identity", "Cast", "Dropout", "StopGradient"});
 
 struct MaskedSoftmax {
@@ -27,7 +26,7 @@ struct MaskedSoftmax {
 /// The factor that nothing learnt is part of, and that tells the elements of the last axis apart; invalid:
 /// none.
 TensorId maskOf(const Graph& graph, const Node& product, const std::vector<bool>& learnt) {
-  if (!isOneOf(&product, kProducts) || product.inputs.size() != 2) return {};
+  if (!isProduct(&product) || product.inputs.size() != 2) return {};
   for (const std::size_t i : {0, 1}) {
     const core::Shape& shape = graph.tensor(product.inputs[i]).shape;
     const bool wide = shape.rank() > 0 && shape.known() && shape[shape.rank() - 1] > 1;

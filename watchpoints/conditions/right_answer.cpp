@@ -17,7 +17,6 @@ using core::TensorId;
 
 constexpr auto kProbabilities =
     std::to_array<std::string_view>({"Softmax", "Sigmoid", "aten._softmax", "aten.sigmoid"});
-constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
 
 /// x of 1 - x; invalid: it is none.
 TensorId restOf(const Graph& graph, TensorId tensor) {
@@ -41,7 +40,7 @@ struct Factors {
 };
 std::optional<Factors> factorsOf(const Graph& graph, TensorId product) {
   const Node* node = producerOf(graph, product);
-  if (!isOneOf(node, kProducts) || node->inputs.size() != 2) return std::nullopt;
+  if (!isProduct(node) || node->inputs.size() != 2) return std::nullopt;
   for (const std::size_t i : {0, 1}) {
     const TensorId answer = node->inputs[i], probability = node->inputs[1 - i];
     const TensorId noAnswer = restOf(graph, answer), noProbability = restOf(graph, probability);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "watchpoints/blame/blame.h"
+#include "watchpoints/conditions/cancelling_uses.h"
 #include "watchpoints/conditions/gradient_cause.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/outcome.h"
@@ -57,7 +58,7 @@ class RecommendedZeros : public Evaluator {
       if (!allZero(row.values)) {
         moved(context, place) = true;
         m_begins.erase({place.rank, place.tensor});
-        m_cancelling.erase({place.rank, place.tensor});
+        m_cancelling.moved(place);
         m_single.erase({place.rank, place.tensor});
         return;
       }
@@ -72,8 +73,7 @@ class RecommendedZeros : public Evaluator {
   void finish(EvaluationContext& context) override {
     for (auto& [place, finding] : m_begins) context.findings.push_back(std::move(finding));
     for (auto& [place, finding] : m_zeroData) context.findings.push_back(std::move(finding));
-    for (auto& [place, cancelling] : m_cancelling)
-      if (cancelling.times >= kOftenCancelled) context.findings.push_back(std::move(cancelling.finding));
+    m_cancelling.finish(context);
     for (auto& [place, batches] : m_batches)
       if (batches.isOneOfMany()) addEmptyBatch(context, batches);
     if (isNothingFromTheStart()) addNothing(context);
@@ -188,11 +188,11 @@ class RecommendedZeros : public Evaluator {
 
   void visitGradient(EvaluationContext& context, const Place& place) {
     if (stepIsSkipped(context, place.rank)) return;
-    if (isRoundingNoise(context, place.rank, place.tensor)) return lookAtCancelling(context, place);
+    if (isRoundingNoise(context, place.rank, place.tensor)) return lookAtUses(context, place);
     if (mayBeChance(context, place)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
     if (cause.kind == Kind::kHere && isSumOfUses(context.graph().node(cause.node)))
-      return lookAtCancelling(context, place);
+      return lookAtUses(context, place);
     if (!isTraced(context.graph(), cause) && !moved(context, place)) return waitForIt(context, place, cause);
     if (cause.kind == Kind::kHere && moved(context, place) && mayReadZeros(context, place.rank, cause.node))
       return;
@@ -263,35 +263,8 @@ class RecommendedZeros : public Evaluator {
     if (!here.empty()) m_begins.emplace(std::pair(place.rank, place.tensor), std::move(here.begin()->second));
   }
 
-  /// Gradients of several uses, none of them zero, so that nothing is cut off. They may cancel once, as of
-  /// two branches of equal weights whose difference is taken, and those of a bias that a difference takes out
-  /// always do: said at the end, of a matrix of which they always did.
-  void lookAtCancelling(EvaluationContext& context, const Place& place) {
-    const core::Graph& graph = context.graph();
-    const core::TensorInfo& gradient = graph.tensor(place.tensor);
-    const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
-    if (cause.kind != Kind::kHere || !isSumOfUses(graph.node(cause.node))) return;
-    if (moved(context, place) || !gradient.shape.known() || gradient.shape.rank() < 2) return;
-    Cancelling& cancelling = m_cancelling[{place.rank, place.tensor}];
-    if (cancelling.times++ > 0) return;
-    cancelling.finding = findingAt(context, place, precedence::kAllZero);
-    cancelling.finding.node = cause.node;
-    cancelling.finding.parameter = "zero_percentage_ge";
-    cancelling.finding.preset = cancelling.finding.actual = 100;
-    std::string uses;
-    for (const core::TensorId input : graph.node(cause.node).inputs)
-      uses += (uses.empty() ? "" : " and ") + graph.tensor(input).fullName();
-    cancelling.finding.detail =
-        uses + " cancel each other to the last bit, in every iteration: the loss compares something with " +
-        "itself, and does not depend on " + nameOfLearnt(graph, place.tensor);
-    cancelling.finding.advice =
-        "Look for what is computed twice of the same weights, where one of both was to come from elsewhere: "
-        "from the batch, from an older copy, or behind a stop of the gradient.";
-  }
-
-  static std::string nameOfLearnt(const core::Graph& graph, core::TensorId gradient) {
-    const core::TensorId of = graph.tensor(gradient).gradientOf;
-    return of.valid() ? graph.tensor(of).name : "it";
+  void lookAtUses(EvaluationContext& context, const Place& place) {
+    if (!moved(context, place)) m_cancelling.look(context, place);
   }
 
   void visitCause(EvaluationContext& context, const Place& place, const ZeroCause& cause) {
@@ -394,12 +367,7 @@ class RecommendedZeros : public Evaluator {
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
   std::map<core::Rank, std::vector<bool>> m_moved;  // by tensor: gradients that were not zero once
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_begins;  // of those that never were yet
-  static constexpr int kOftenCancelled = 10;                          // iterations
-  struct Cancelling {
-    int times = 0;
-    Finding finding;  // of the first
-  };
-  std::map<std::pair<core::Rank, core::TensorId>, Cancelling> m_cancelling;  // of those that always did
+  CancellingUses m_cancelling;
   std::map<std::pair<core::Rank, core::TensorId>, int> m_single;  // gradients of one element: zero so often
   std::map<core::TensorId, Finding> m_zeroData;                   // inputs that were zero so far
   std::map<std::pair<core::Rank, core::TensorId>, Batches> m_batches;
