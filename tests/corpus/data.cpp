@@ -1,5 +1,6 @@
 #include "tests/corpus/data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -129,6 +130,38 @@ Tensor filled(const Shape& shape, const std::function<double(std::int64_t)>& val
   for (std::int64_t i = 0; i < tensor.elements(); ++i)
     tensor.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(value(i));
   return tensor;
+}
+
+Batch neighbours(At at) {
+  Batch batch = points(at);
+  const Tensor kinds = tensorOf(batch, "label");
+  batch.tensors.emplace_back("near", filled({16, 16}, [&](std::int64_t i) {
+                               const bool same = kinds.at(i / 16) == kinds.at(i % 16);
+                               return i / 16 == i % 16 || (same && (i * 7 + at.iteration) % 3 > 0) ? 1 : 0;
+                             }));
+  return batch;
+}
+
+Batch diffused(At at) {
+  Batch batch = curve(at);
+  std::erase_if(batch.tensors, [](const auto& tensor) { return tensor.first == "y"; });
+  const double begin = static_cast<double>(at.iteration);
+  const auto wave = [&](double frequency, double step) {
+    return [=](std::int64_t i) { return std::sin(frequency * (static_cast<double>(i) + step * begin)); };
+  };
+  batch.tensors.emplace_back("noise",
+                             filled({16, 4}, [&](std::int64_t i) { return 1.4 * wave(12.9, 64)(i); }));
+  batch.tensors.emplace_back("time",
+                             filled({16, 1}, [&](std::int64_t i) { return 0.5 + 0.45 * wave(3.7, 16)(i); }));
+  return batch;
+}
+
+Batch objects(At at) {
+  Batch batch = curve(at);
+  const Tensor size = tensorOf(batch, "y");
+  batch.tensors.emplace_back("box",
+                             filled({16, 1}, [&](std::int64_t i) { return std::max(size.at(i), 0.0); }));
+  return changed(std::move(batch), "y", [](float v, std::size_t) { return v > 0 ? 1.f : 0.f; });
 }
 
 Value meanSquare(Value prediction, Value target) {

@@ -44,6 +44,13 @@ Batch words(At at, const Words& shape = {});
 /// x [8, 8] Int64, words below 18 of which each of three kinds has six; label [8], the kind of a row's words.
 Batch topics(At at);
 
+/// points(), and near [16, 16]: 1 for a point itself and most of its own class, else 0.
+Batch neighbours(At at);
+/// x, noise [16, 4] and time [16, 1] of (0, 1), that tells how much noise there is.
+Batch diffused(At at);
+/// x [16, 4]; y [16, 1], whether there is an object; box [16, 1], its size, 0 where there is none.
+Batch objects(At at);
+
 /// The tensor of that name in a batch.
 Tensor& tensorOf(Batch& batch, std::string_view name);
 /// The batch with every element of a float32 tensor replaced by change(value, flat index).

@@ -12,16 +12,6 @@ Value layer(Graph& g, const char* name, Value x, std::int64_t out) {
   return linear(x, {.out = out});
 }
 
-Batch withNeighbours(At at) {
-  Batch batch = points(at);
-  const Tensor kinds = tensorOf(batch, "label");
-  batch.tensors.emplace_back("near", filled({16, 16}, [&](std::int64_t i) {
-                               const bool same = kinds.at(i / 16) == kinds.at(i % 16);
-                               return i / 16 == i % 16 || (same && (i * 7 + at.iteration) % 3 > 0) ? 1 : 0;
-                             }));
-  return batch;
-}
-
 /// A softmax over what a mask leaves, as AllenNLP writes it: masked before, after, and divided by the sum.
 void maskedTwice(Session& run) {
   Graph g("net");
@@ -32,7 +22,7 @@ void maskedTwice(Session& run) {
   const Value weights = kept / (reduceSum(kept, {1}, true) + 1e-9);
   const Value logits = layer(g, "head", relu(matmul(weights, value)), 4);
   Trainer t(run, g, softmaxCrossEntropy(logits, label), Adam{.lr = 1e-2});
-  for (const At at : iterations(run, 60)) t.step(withNeighbours(at));
+  for (const At at : iterations(run, 60)) t.step(neighbours(at));
 }
 
 /// Two networks that learn from each other, and both from the labels.
@@ -81,13 +71,7 @@ void detector(Session& run) {
                      reduceMean((1.0 - y) * there * there, {}, false) * 0.5 +
                      reduceSum(y * error * error, {}, false) / (reduceSum(y, {}, false) + 1.0);
   Trainer t(run, g, loss, Adam{.lr = 5e-3});
-  for (const At at : iterations(run, 60)) {
-    Batch batch = curve(at);
-    const Tensor size = tensorOf(batch, "y");
-    batch.tensors.emplace_back(
-        "box", filled({16, 1}, [&](std::int64_t i) { return size.at(i) > 0 ? size.at(i) : 0; }));
-    t.step(changed(std::move(batch), "y", [](float v, std::size_t) { return v > 0 ? 1.f : 0.f; }));
-  }
+  for (const At at : iterations(run, 60)) t.step(objects(at));
 }
 
 /// A denoising network, whose target is part of what it reads.
@@ -98,18 +82,7 @@ void denoiser(Session& run) {
   const Value noisy = clean * (1.0 - time) + noise * time;
   const Value out = layer(g, "fc2", tanh(layer(g, "fc1", concat({noisy, sin(time * 3.0)}, 1), 32)), 4);
   Trainer t(run, g, meanSquaredError(out, noise), Adam{.lr = 5e-3});
-  for (const At at : iterations(run, 80)) {
-    Batch batch = curve(at);
-    std::erase_if(batch.tensors, [](const auto& tensor) { return tensor.first == "y"; });
-    const double begin = static_cast<double>(at.iteration);
-    batch.tensors.emplace_back("noise", filled({16, 4}, [&](std::int64_t i) {
-                                 return std::sin(12.9 * (static_cast<double>(i) + 64 * begin)) * 1.4;
-                               }));
-    batch.tensors.emplace_back("time", filled({16, 1}, [&](std::int64_t i) {
-                                 return 0.5 + 0.45 * std::sin(3.7 * (static_cast<double>(i) + 16 * begin));
-                               }));
-    t.step(batch);
-  }
+  for (const At at : iterations(run, 80)) t.step(diffused(at));
 }
 
 /// Eight iterations an update, and a warm-up of a quarter of the updates.

@@ -21,15 +21,7 @@ void scoresTimesNeighbours(Session& run) {
   const Value weights = softmax(matmul(query, transpose(key)) * near);  // WRONG
   const Value logits = layer(g, "head", relu(matmul(weights, value)), 4);
   Trainer t(run, g, softmaxCrossEntropy(logits, label), Adam{.lr = 1e-2});
-  for (const At at : iterations(run, 60)) {
-    Batch batch = points(at);
-    const Tensor kinds = tensorOf(batch, "label");
-    batch.tensors.emplace_back("near", filled({16, 16}, [&](std::int64_t i) {
-                                 const bool same = kinds.at(i / 16) == kinds.at(i % 16);
-                                 return i / 16 == i % 16 || (same && (i * 7 + at.iteration) % 3 > 0) ? 1 : 0;
-                               }));
-    t.step(batch);
-  }
+  for (const At at : iterations(run, 60)) t.step(neighbours(at));
 }
 
 /// Predicts the noise of a point; the time that tells how much there is goes nowhere.
@@ -42,18 +34,7 @@ void timeGoesNowhere(Session& run) {
   [[maybe_unused]] const Value embedded = concat({when, when * when}, 1);  // WRONG
   const Value out = layer(g, "fc2", tanh(layer(g, "fc1", concat({noisy, noisy}, 1), 24)), 4);
   Trainer t(run, g, meanSquaredError(out, noise), Adam{.lr = 5e-3});
-  for (const At at : iterations(run, 60)) {
-    Batch batch = curve(at);
-    std::erase_if(batch.tensors, [](const auto& tensor) { return tensor.first == "y"; });
-    const double begin = static_cast<double>(at.iteration);
-    batch.tensors.emplace_back("noise", filled({16, 4}, [&](std::int64_t i) {
-                                 return std::sin(12.9 * (static_cast<double>(i) + 64 * begin)) * 1.4;
-                               }));
-    batch.tensors.emplace_back("time", filled({16, 1}, [&](std::int64_t i) {
-                                 return 0.5 + 0.45 * std::sin(3.7 * (static_cast<double>(i) + 16 * begin));
-                               }));
-    t.step(batch);
-  }
+  for (const At at : iterations(run, 60)) t.step(diffused(at));
 }
 
 /// A recommender whose loader brings what was bought, and nothing that was not.
@@ -177,13 +158,7 @@ void boxesOfNoObjects(Session& run) {
   const Value loss = binaryCrossEntropyWithLogits(layer(g, "score", h, 1), y) +
                      reduceSum(positive * error, {}, false) / (reduceSum(positive, {}, false) + 1.0);
   Trainer t(run, g, loss, Adam{.lr = 5e-3});
-  for (const At at : iterations(run, 60)) {
-    Batch batch = curve(at);
-    const Tensor size = tensorOf(batch, "y");
-    batch.tensors.emplace_back(
-        "box", filled({16, 1}, [&](std::int64_t i) { return size.at(i) > 0 ? size.at(i) : 0; }));
-    t.step(changed(std::move(batch), "y", [](float v, std::size_t) { return v > 0 ? 1.f : 0.f; }));
-  }
+  for (const At at : iterations(run, 60)) t.step(objects(at));
 }
 
 /// A warm-up counted in iterations, of which eight make one update.

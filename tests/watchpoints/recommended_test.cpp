@@ -167,6 +167,12 @@ TEST_CASE("A loss that ends far above its beginning, or below zero without bound
   losses[19] = losses[18] = 1.2;  // it came back
   setLosses(source, losses);
   CHECK(runRecommended(source, "loss_diverging").hits.empty());
+  // About zero, as that of a policy gradient is, "so many times the first" means nothing.
+  for (int k = 0; k < 20; ++k) losses[static_cast<std::size_t>(k)] = 0.05;
+  losses[0] = 0.03, losses[1] = -0.02;
+  setLosses(source, losses);
+  CHECK(runRecommended(source, "loss_diverging").hits.empty());
+  CHECK(runRecommended(source, "loss_diverging").hints.empty());
   for (int k = 0; k < 20; ++k) losses[static_cast<std::size_t>(k)] = -std::pow(3.0, k);
   setLosses(source, losses);
   CHECK(contains(only(runRecommended(source, "loss_diverging").hits).detail, "without bound"));

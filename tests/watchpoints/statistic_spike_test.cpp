@@ -128,6 +128,15 @@ TEST_CASE(
   CHECK(runRecommended(source, "statistic_spike").hints.empty());
 }
 
+TEST_CASE("Where gradients are clipped by their norm, a spike is not told to clip them") {
+  FakeSource source = falling();
+  setTo(source, 0, kAt, "network/ReduceMean-op1", 4.5);
+  const auto advice = [&] { return only(runRecommended(source, "statistic_spike").hints).advice; };
+  CHECK_THAT(advice(), !Contains("are clipped by their norm already"));
+  for (int k = 0; k < kIterations; ++k) source.setScalar(0, k, "gradient_norm", 1.4);  // of clip_grad_norm_()
+  CHECK_THAT(advice(), Contains("are clipped by their norm already"));
+}
+
 TEST_CASE("The norm of gradients and any tensor can spike; NaN is none") {
   FakeSource source = falling();
   setTo(source, 0, kAt, "grad(network/fc/weight)", 40);

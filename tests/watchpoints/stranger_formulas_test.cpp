@@ -335,6 +335,34 @@ TEST_CASE("loss_input walks a sum once, however many ways lead through it") {
             .empty());
 }
 
+TEST_CASE(
+    "weight_change_too_small follows a rate that rises to the end, one update of several iterations too") {
+  const auto saidOf = [](int together, double from, double to) {
+    return saidOften(
+        "weight_change_too_small",
+        [](Graph& g) {
+          const Value x = g.input("x", {16, 6}), y = g.input("y", {16, 1});
+          return meanSquaredError(dense(g, "fc", x, 1), y);
+        },
+        {{"network/x", waves({16, 6})}, {"network/y", waves({16, 1})}}, 80,
+        [&](FakeSource& source) {
+          for (int k = 0; k < 80; ++k) {
+            Tensor rate(DType::Float32, {});
+            rate.data<float>()[0] = static_cast<float>(from + (to - from) * (k / together * together) / 79);
+            source.record(Rank(0), Iteration(k), source.id("optimizer/learning_rate"), rate);
+            for (const TensorInfo& info : source.graph().tensors())
+              if (info.updateOf.valid() && info.shape.rank() > 0)
+                source.row(0, k, info.id).change =
+                    ChangeStatistics{.meanAbsChange = 0.01, .meanAbsPrevious = 1};
+          }
+        });
+  };
+  CHECK_THAT(saidOf(1, 1e-5, 1e-2), Contains("the learning rate still rises when the run ends"));
+  CHECK_THAT(saidOf(8, 1e-5, 1e-2), Contains("the learning rate still rises when the run ends"));
+  CHECK(saidOf(40, 1e-5, 1e-2).empty());  // two levels are no warm-up
+  CHECK(saidOf(8, 1e-2, 1e-5).find("still rises") == std::string::npos);
+}
+
 TEST_CASE("activation_exploding says which weight multiplies, and what would keep the size") {
   const auto saidOf = [](double deviation) {
     return said("activation_exploding",

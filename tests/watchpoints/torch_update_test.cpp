@@ -123,6 +123,44 @@ std::string ofSquares(double least) {
 
 }  // namespace
 
+namespace {
+
+// Adam, or another, of parameters of 16 bits gives Inf; what it was set to.
+std::string ofHalf(const char* optimizer, DType dtype, Attributes settings) {
+  Program p;
+  const auto half = [&](TensorRole role, const char* name) {
+    TensorInfo info = floats(role, name, {16, 16});
+    info.dtype = dtype;
+    return info;
+  };
+  TensorInfo weight = half(TensorRole::kParameter, "Net/a/weight"), given = half(TensorRole::kGradient, ""),
+             updated = half(TensorRole::kUpdated, "");
+  weight.trainable = true;
+  const TensorId a = p.graph.addSource(weight);
+  given.gradientOf = updated.updateOf = a;
+  const TensorId y = p.layer("Net/a", p.x, a),
+                 gradient =
+                     p.node("mm", "grad/Net/a", Phase::kBackward, {y}, given, p.graph.tensor(y).producer),
+                 next = p.node(optimizer, "update/Net/a", Phase::kUpdate, {a, gradient}, updated, {},
+                               "torch.optim", std::move(settings));
+  FakeSource source(p.graph, 1, 1);
+  Tensor wrong = numbers({16, 16}, 1);
+  wrong.data<float>()[3] = INFINITY;
+  for (const auto& [tensor, value] :
+       {std::pair(a, numbers({16, 16}, 1)), {gradient, numbers({16, 16}, 1e-3)}, {next, wrong}})
+    source.record(Rank(0), Iteration(0), tensor, value.cast(dtype));
+  return said(source, "nonfinite_propagation", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("nonfinite_propagation knows an eps that the dtype of the parameters rounds to 0") {
+  CHECK(contains(ofHalf("Adam", DType::Float16, {{"eps", 1e-8}}), "eps = 1e-08 is 0 in float16"));
+  CHECK_FALSE(contains(ofHalf("Adam", DType::Float16, {{"eps", 1e-4}}), "is 0 in float16"));
+  CHECK_FALSE(contains(ofHalf("Adam", DType::BFloat16, {{"eps", 1e-8}}), "is 0 in"));  // which has it
+  CHECK_FALSE(contains(ofHalf("SGD", DType::Float16, {{"momentum", 0.9}}), "is 0 in float16"));
+}
+
 TEST_CASE("nonfinite_propagation names a mean of squares that the program made negative") {
   CHECK(contains(ofSquares(-1e-3), "input 3 (state/Net/a/weight/exp_avg_sq) is negative"));
   CHECK(contains(ofSquares(-1e-3), "no step makes it so, main/fill_-op1 wrote to it"));
