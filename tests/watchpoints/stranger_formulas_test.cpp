@@ -363,6 +363,25 @@ TEST_CASE(
   CHECK(saidOf(8, 1e-2, 1e-5).find("still rises") == std::string::npos);
 }
 
+TEST_CASE("softmax_axis sees probabilities of one axis compared with those of another") {
+  const auto saidOf = [](std::int64_t axis, bool divergence) {
+    return said("softmax_axis",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {20, 6}), relevance = g.input("relevance", {4, 5, 10});
+                  const Value scores = reshape(dense(g, "fc", x, 10), {4, 5, 10});
+                  const Value logs = logSoftmax(scores, axis);
+                  const Value apart = divergence ? logSoftmax(relevance) - logs : -logs;
+                  return reduceMean(reduceSum(softmax(relevance) * apart, {2}, false), {}, false);
+                },
+                {{"network/x", waves({20, 6})}, {"network/relevance", waves({4, 5, 10}, 2)}});
+  };
+  for (const bool divergence : {false, true}) {
+    CHECK_THAT(saidOf(1, divergence), Contains("the two are distributions of different things"));
+    CHECK(saidOf(2, divergence).empty());
+    CHECK(saidOf(-1, divergence).empty());
+  }
+}
+
 TEST_CASE("activation_exploding says which weight multiplies, and what would keep the size") {
   const auto saidOf = [](double deviation) {
     return said("activation_exploding",

@@ -229,12 +229,38 @@ bool isSoftmax(const Node& node) {
   return isOneOf(&node, kTypes);
 }
 
+/// Probabilities times logarithms of others, as in a cross-entropy or a divergence, that were normalised
+/// along another axis.
+void checkCompared(EvaluationContext& context, const Node& product) {
+  static constexpr auto kLogs = std::to_array<std::string_view>({"LogSoftmax", "aten._log_softmax"});
+  const Graph& graph = context.graph();
+  if (!isProduct(&product) || product.inputs.size() != 2) return;
+  for (const std::size_t i : {0, 1}) {
+    const Node* wanted = makerOf(graph, product.inputs[i]);
+    if (!wanted || !isSoftmax(*wanted)) continue;
+    for (const Summand& part : summandsOf(graph, product.inputs[1 - i])) {
+      const Node* logs = makerOf(graph, unscaled(graph, part.tensor));
+      const core::Shape& shape = graph.tensor(wanted->outputs.front()).shape;
+      if (!isOneOf(logs, kLogs) || !(graph.tensor(logs->outputs.front()).shape == shape)) continue;
+      const std::int64_t axis = axisOf(graph, *logs), other = axisOf(graph, *wanted);
+      if (axis == other) continue;
+      context.findings.push_back(findingAtNode(
+          context, logs->id,
+          "it runs along axis " + std::to_string(axis) + " of " + shape.text() + ", and " + wanted->name +
+              ", whose probabilities " + product.name + " multiplies it with, along axis " +
+              std::to_string(other) + ": the two are distributions of different things"));
+      return;
+    }
+  }
+}
+
 void question(EvaluationContext& context) {
   for (const Node& node : context.graph().nodes()) {
     if (node.phase != core::Phase::kForward) continue;
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
     checkUnitVectors(context, node);
+    checkCompared(context, node);
     checkFeatures(context, node);
     if (isSoftmax(node)) checkWeights(context, node), checkPicture(context, node), checkEdges(context, node);
     checkLoss(context, node);
@@ -254,7 +280,8 @@ ConditionDef softmaxAxisCondition() {
       "over; or it runs along the rows or columns of a picture that a convolution gives; or the log_softmax "
       "that a loss is given ran along another axis than that of the classes; or it runs over all edges of a "
       "graph whose nodes sum what it weighs; or a log_softmax of what a Linear gives runs along another "
-      "axis than its features. Vectors are divided by their "
+      "axis than its features; or probabilities are multiplied with the log_softmax of another axis. Vectors "
+      "are divided by their "
       "norms along one axis, and their product sums over the other one.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;
