@@ -89,6 +89,19 @@ bool isWithoutWholeIteration(const replay::Run& run) {
   });
 }
 
+/// Nothing was asked: the document says so too, where one is wanted.
+Error noWholeIteration(CheckView view, const Context& context) {
+  view.verdict = replay::verdictOf(view.report, replay::stateOf(*view.run.run), {});
+  view.verdict.kind = replay::Verdict::Kind::kNoAnswer;
+  view.verdict.whole = false;
+  view.verdict.found =
+      "no iteration was recorded whole: the end of a step was not seen; a program of PyTorch that changes "
+      "its "
+      "parameters itself may say msdbg.step(n) at the beginning of each of its steps";
+  if (context.json) printJson(checkJson(view));
+  return {ErrorCode::kUnavailable, view.run.path + ": " + view.verdict.found};
+}
+
 // "no fault found" of a part of the run is no word on the rest.
 std::string ofSelection(const OpenedRun& run, const CheckCommandOptions& options,
                         const watch::CheckOptions& what) {
@@ -143,13 +156,9 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
     found = watch::check(*run.run, watchpoints, what);
   }
   if (found.cancelled || context.cancel.cancelled()) return cancelledError();
-  if (!found.first && !run.run->recording() && isWithoutWholeIteration(*run.run))
-    return Error(ErrorCode::kUnavailable,
-                 run.path +
-                     ": no iteration was recorded whole: the end of a step was not seen; a program of "
-                     "PyTorch that changes its parameters itself may say msdbg.step(n) at the "
-                     "beginning of each of its steps");
   CheckView view{run, found, std::move(watchpoints), {}, replay::HitDetail::kFirstOfEach, {}};
+  if (!found.first && !run.run->recording() && isWithoutWholeIteration(*run.run))
+    return noWholeIteration(std::move(view), context);
   if (options.first) view.detail = replay::HitDetail::kFirstOnly;
   if (options.all) view.detail = replay::HitDetail::kAll;
   if (options.why && found.first) view.why = replay::whyChain(*run.run, *found.first);

@@ -117,6 +117,9 @@ Json lossJson(const CheckView& view) {
   if (!loss) return {};
   return {{"first", number(loss->first)},
           {"last", number(loss->last)},
+          {"first_mean", number(loss->firstMean)},
+          {"last_mean", number(loss->lastMean)},
+          {"mean_of", loss->window},
           {"iterations", loss->iterations},
           {"since", loss->since.valid() ? Json(loss->since.value) : Json()},
           {"classes", loss->classes > 0 ? Json(loss->classes) : Json()},
@@ -132,8 +135,10 @@ Json checkJson(const CheckView& view) {
   json["verdict"] = verdictJson(view);
   json["loss"] = lossJson(view);
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
-  const std::string deeper =
-      report.first ? replay::deeperCommand(view.run.run->description(), *report.first) : "";
+  const replay::RunDescription& description = view.run.run->description();
+  const std::string deeper = report.first
+                                 ? replay::deeperCommand(description, view.run.graph(), *report.first)
+                                 : replay::deeperLook(description);
   if (!deeper.empty()) json["deeper_command"] = deeper;
   if (const std::int64_t regions = replay::compiledRegions(view.run.graph()); regions > 0)
     json["compiled_regions"] = regions;

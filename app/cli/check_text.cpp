@@ -86,7 +86,7 @@ std::string firstText(const CheckView& view) {
     label.clear();
   }
   text += wrappedLabel("advice", std::string(hit.whatNext()));
-  const std::string deeper = replay::deeperCommand(view.run.run->description(), hit);
+  const std::string deeper = replay::deeperCommand(view.run.run->description(), graph, hit);
   if (!deeper.empty())
     text += wrappedLabel("deeper",
                          "which operator it was, a recording of these iterations tells (counted from where "
@@ -200,13 +200,21 @@ std::string hitsText(const CheckView& view) {
   return text + hitSummary(view) + "  (--all lists them)\n";
 }
 
-// What the numbers of the table mean, once for each condition.
+// What the numbers of the table mean and what to do, each once; of one condition a few.
 std::string hintDetails(const std::vector<replay::FoldedHit>& hints) {
+  constexpr int kOfOne = 3;
   std::string text;
-  std::set<std::string_view> told;
-  for (const replay::FoldedHit& folded : hints)
-    if (!folded.hit->detail.empty() && told.insert(folded.hit->condition->id).second)
-      text += "\n  " + wrapped(std::string(folded.hit->condition->id) + ": " + folded.hit->detail, 4) + "\n";
+  std::set<std::pair<std::string_view, std::string_view>> told;  // of a condition: details, advice
+  std::map<std::string_view, int> count;
+  for (const replay::FoldedHit& folded : hints) {
+    const Hit& hit = *folded.hit;
+    const std::string_view id = hit.condition->id, advice = hit.whatNext();
+    if (hit.detail.empty() || count[id] == kOfOne || !told.emplace(id, hit.detail).second) continue;
+    ++count[id];
+    text += "\n  " + wrapped(std::string(id) + ": " + hit.detail, 4) + "\n";
+    if (!advice.empty() && told.emplace(id, advice).second)
+      text += "    " + wrapped("advice: " + std::string(advice), 6) + "\n";
+  }
   return text;
 }
 
@@ -277,13 +285,23 @@ std::string compiledText(const core::Graph& graph) {
       counted(regions, "region"), regions == 1 ? "it" : "them");
 }
 
+// Half of the conditions are about operators: silence of a level that has none is no answer to them.
+std::string withoutOperatorsText(const CheckView& view) {
+  const replay::RunDescription& run = view.run.run->description();
+  const std::string command = replay::deeperLook(run);
+  if (view.report.first || command.empty()) return "";
+  return "not looked into: operators, which level " + replay::levelWithoutOperators(run) +
+         " does not record; what only they tell (losses, masks, axes, gradients that stop) is asked of\n  " +
+         core::printable(command) + "\n";
+}
+
 std::string evaluatedText(const CheckView& view) {
   std::string text =
       fmt::format("\nevaluated {} by {} on {} of {} (run {})\n", counted(view.report.evaluated, "question"),
                   counted(static_cast<std::int64_t>(view.watchpoints.size()), "watchpoint"),
                   counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"),
                   core::printable(view.run.path), core::printable(howItEnded(view)));
-  return text + compiledText(view.run.graph()) + notEvaluableText(view);
+  return text + compiledText(view.run.graph()) + withoutOperatorsText(view) + notEvaluableText(view);
 }
 
 }  // namespace

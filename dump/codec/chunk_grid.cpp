@@ -39,11 +39,11 @@ ChunkGrid::ChunkGrid(std::vector<std::uint64_t> extents, std::vector<std::uint64
 }
 
 ChunkGrid ChunkGrid::plan(std::vector<std::uint64_t> extents, std::uint64_t elementBytes,
-                          std::uint64_t largest) {
+                          std::uint64_t largest, std::uint64_t shared) {
   std::vector<std::uint64_t> chunk = extents;
   std::uint64_t bytes = elementBytes;
   for (std::size_t i = 1; i < extents.size(); ++i) bytes *= extents[i];
-  chunk[0] = evenPiece(extents[0], kSharedChunk / bytes);
+  chunk[0] = evenPiece(extents[0], shared / bytes);
   for (std::size_t i = 1; i < extents.size() && bytes > largest; ++i) {
     const std::uint64_t inner = bytes / extents[i];
     chunk[i] = evenPiece(extents[i], largest / inner);

@@ -20,9 +20,10 @@ inline constexpr std::uint64_t kSharedChunk = 256u
 
 class ChunkGrid {
  public:
-  /// extents: [rows, shape…]; none may be 0. largest: bytes of a chunk, at most kLargestChunk.
+  /// extents: [rows, shape…]; none may be 0. largest: bytes of a chunk, at most kLargestChunk. shared: bytes
+  /// that rows share; 0: each has a chunk of its own, so that what damages one costs no other.
   static ChunkGrid plan(std::vector<std::uint64_t> extents, std::uint64_t elementBytes,
-                        std::uint64_t largest = kLargestChunk);
+                        std::uint64_t largest = kLargestChunk, std::uint64_t shared = kSharedChunk);
   /// From a file; kDamaged unless it is a grid that plan() could have made: every chunk one contiguous piece.
   static core::Result<ChunkGrid> of(std::vector<std::uint64_t> extents, std::vector<std::uint64_t> chunk,
                                     std::uint64_t elementBytes);

@@ -2,6 +2,7 @@
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/writer/merge_tensor_internal.h"
+#include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
 namespace {
@@ -19,11 +20,12 @@ core::Result<TensorDataset> openPart(const DatasetPart& part, const std::string&
 
 // How the rows of all parts are cut: as they are where each has chunks of its own, else as the writer would.
 core::Result<ChunkGrid> mergedGrid(const std::vector<TensorDataset>& datasets, std::uint64_t rows,
-                                   core::DType dtype) {
+                                   core::DType dtype, std::uint64_t shared) {
   const ChunkGrid& first = datasets[0].grid();
   std::vector<std::uint64_t> extents = first.extents();
   extents[0] = rows;
-  if (kSharedChunk / first.rowBytes() > 1) return ChunkGrid::plan(extents, core::dtypeSize(dtype));
+  if (!SegmentWriter::ownChunks(first.rowBytes()))
+    return ChunkGrid::plan(extents, core::dtypeSize(dtype), kLargestChunk, shared);
   for (const TensorDataset& dataset : datasets)
     if (dataset.grid().chunk() != first.chunk()) return unsupported("its chunks changed");
   return ChunkGrid::of(extents, first.chunk(), core::dtypeSize(dtype));
@@ -78,14 +80,17 @@ core::Result<MergedTensor> MergeTensors::merge(const std::string& path,
   };
   for (const TensorDataset& dataset : datasets)
     if (!std::ranges::equal(shape(dataset), shape(datasets[0]))) return unsupported("its shape changed");
-  MSDBG_ASSIGN(ChunkGrid grid, mergedGrid(datasets, iterations.size(), dtype));
+  MSDBG_ASSIGN(ChunkGrid grid,
+               mergedGrid(datasets, iterations.size(), dtype, SegmentWriter::sharedChunk(path)));
   MergedTensor merged{dtype, std::move(grid), {}, std::move(iterations)};
   m_rows.clear();
-  const bool ownChunks = kSharedChunk / merged.grid.rowBytes() <= 1;
+  const auto isCopied = [&](const TensorDataset& dataset) {
+    return merged.grid.rowsPerChunk() == 1 && dataset.grid().rowsPerChunk() == 1;
+  };
   const bool compressed = std::ranges::any_of(datasets, &TensorDataset::filtered);
   for (std::size_t i = 0; i < parts.size(); ++i)
-    MSDBG_TRY(ownChunks ? copy(datasets[i], parts[i].rows, merged)
-                        : gather(datasets[i], parts[i].rows, compressed, merged));
+    MSDBG_TRY(isCopied(datasets[i]) ? copy(datasets[i], parts[i].rows, merged)
+                                    : gather(datasets[i], parts[i].rows, compressed, merged));
   if (!m_rows.empty()) merged.chunks.push_back(encode(m_rows, merged, compressed));
   for (StoredChunk& chunk : merged.chunks) {
     chunk.bytes = chunk.own;

@@ -202,7 +202,8 @@ core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, 
   const TensorRow& first = *series.rows[0];
   std::vector<std::uint64_t> extents = {series.rows.size()};
   extents.insert(extents.end(), first.shape.begin(), first.shape.end());
-  const ChunkGrid grid = ChunkGrid::plan(extents, core::dtypeSize(first.dtype), first.largestChunk);
+  const ChunkGrid grid = ChunkGrid::plan(extents, core::dtypeSize(first.dtype), first.largestChunk,
+                                         SegmentWriter::sharedChunk(sectionPath(key.section)));
   std::vector<StoredChunk> shared;
   std::vector<const StoredChunk*> chunks;
   if (ownChunks(first.rawBytes)) {
@@ -262,6 +263,9 @@ void SegmentWriter::configure(bool compress, StageClock* clock) {
 }
 
 bool SegmentWriter::ownChunks(std::uint64_t rowBytes) { return kSharedChunk / rowBytes <= 1; }
+std::uint64_t SegmentWriter::sharedChunk(std::string_view path) {
+  return path.starts_with("/state") ? 0 : kSharedChunk;
+}
 
 void SegmentWriter::encode(RowKey key, TensorRow& row) {
   m_impl->encoder->encode(key, row, row.raw.bytes(), 1);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core_engine/base/result.h"
@@ -24,6 +25,9 @@ class SegmentWriter {
   /// Whether a row of this size has chunks of its own, so that it can be encoded before its segment is
   /// complete.
   static bool ownChunks(std::uint64_t rowBytes);
+  /// Bytes of smaller rows that share a chunk, of a dataset below this path (ChunkGrid::plan): checkpoints
+  /// share none.
+  static std::uint64_t sharedChunk(std::string_view path);
   /// Cuts and compresses such a row; its copy is released when all chunks were compressed.
   void encode(RowKey key, TensorRow& row);
 

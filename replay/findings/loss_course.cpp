@@ -19,8 +19,9 @@ std::optional<double> LossCourse::guessing() const {
 }
 
 std::string LossCourse::text() const {
-  std::string text = fmt::format("loss {} -> {} in {}", core::formatShort(first, 4),
-                                 core::formatShort(last, 4), counted(iterations, "iteration"));
+  std::string text = fmt::format("loss {} -> {} in {}", core::formatShort(firstMean, 4),
+                                 core::formatShort(lastMean, 4), counted(iterations, "iteration"));
+  if (window > 1) text += fmt::format(" (means of {} at each end)", window);
   if (since.valid()) text += fmt::format(", from iteration {} on", since.value);
   if (const std::optional<double> cost = guessing())
     text += fmt::format("; guessing one of {} classes costs {}", classes, core::formatShort(*cost, 4));
@@ -37,6 +38,24 @@ std::optional<double> firstLoss(Run& run, core::Rank rank, const auto& iteration
   for (const core::Iteration iteration : iterations)
     if (const auto loss = run.scalar(rank, iteration, name); loss || ++asked == kMost) return loss;
   return std::nullopt;
+}
+
+/// Of the first that have one. Not finite where one is not.
+std::optional<double> meanLoss(Run& run, core::Rank rank, const auto& iterations, const std::string& name,
+                               std::int64_t window) {
+  double sum = 0;
+  std::int64_t count = 0, asked = 0;
+  for (const core::Iteration iteration : iterations) {
+    if (count == window || ++asked > window + kMost) break;
+    if (const auto loss = run.scalar(rank, iteration, name)) sum += *loss, ++count;
+  }
+  return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+}
+
+/// One batch says little of a long training.
+std::int64_t windowOf(std::int64_t iterations) {
+  constexpr std::int64_t kShare = 20, kMostOfThem = 50;
+  return std::clamp<std::int64_t>(iterations / kShare, 1, kMostOfThem);
 }
 
 /// The first of the losses that the iteration has; "": none.
@@ -87,14 +106,22 @@ std::optional<LossCourse> lossCourseOf(Run& run) {
     const std::span<const core::Iteration> iterations = withLoss(run, rank, all, name);
     if (course.iterations == 0) {
       course.iterations = static_cast<std::int64_t>(iterations.size());
+      course.window = windowOf(course.iterations);
       if (iterations.size() < all.size() && !iterations.empty()) course.since = iterations.front();
     }
-    if (const auto loss = firstLoss(run, rank, iterations, name)) course.first += *loss, ++firsts;
-    if (const auto loss = firstLoss(run, rank, std::views::reverse(iterations), name))
+    const auto fromEnd = std::views::reverse(iterations);
+    if (const auto loss = firstLoss(run, rank, iterations, name)) {
+      course.first += *loss, ++firsts;
+      course.firstMean += meanLoss(run, rank, iterations, name, course.window).value_or(*loss);
+    }
+    if (const auto loss = firstLoss(run, rank, fromEnd, name)) {
       course.last += *loss, ++lasts;
+      course.lastMean += meanLoss(run, rank, fromEnd, name, course.window).value_or(*loss);
+    }
   }
   if (firsts == 0 || lasts == 0) return std::nullopt;
   course.first /= firsts, course.last /= lasts;
+  course.firstMean /= firsts, course.lastMean /= lasts;
   const core::Graph& graph = run.graph();
   course.classes = watch::classesOfLoss(watch::hasForeignNodes(graph) ? watch::inOurTerms(graph) : graph);
   return course;

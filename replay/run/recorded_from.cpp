@@ -29,18 +29,35 @@ std::int64_t compiledRegions(const core::Graph& graph) {
   });
 }
 
-std::string deeperCommand(const RunDescription& run, const watch::Hit& hit) {
-  const core::Iteration iteration = hit.iteration;
-  if (libraryOf(run, "torch").empty() || libraryOf(run, "level") == "ops") return {};
-  if (!iteration.valid() || hit.order == watch::Hit::kAfterAll) return {};
-  auto begin = std::ranges::find(run.command, "--");  // of msdbg dump; else it is the program's own
+std::string levelWithoutOperators(const RunDescription& run) {
+  const std::string level = libraryOf(run, "level");
+  return libraryOf(run, "torch").empty() || level == "ops" ? "" : level;
+}
+
+namespace {
+
+/// What ran is what stands behind "--" of msdbg dump, or the program's own command.
+std::string atLevelOps(const RunDescription& run, std::int64_t first, std::int64_t last) {
+  auto begin = std::ranges::find(run.command, "--");
   begin = begin == run.command.end() ? run.command.begin() : begin + 1;
-  if (begin == run.command.end()) return {};
-  const std::int64_t first = std::max<std::int64_t>(iteration.value - 1, 0);
-  std::string text = "msdbg dump --level ops --iterations " + std::to_string(first) + "-" +
-                     std::to_string(iteration.value + 1) + " --";
+  if (levelWithoutOperators(run).empty() || begin == run.command.end()) return {};
+  std::string text =
+      "msdbg dump --level ops --iterations " + std::to_string(first) + "-" + std::to_string(last) + " --";
   for (auto word = begin; word != run.command.end(); ++word) text += " " + core::shellQuoted(*word);
   return text;
+}
+
+}  // namespace
+
+std::string deeperCommand(const RunDescription& run, const core::Graph& graph, const watch::Hit& hit) {
+  if (hit.writtenAt.valid() && graph.tensor(hit.writtenAt).producer.valid()) return {};  // it names one
+  if (!hit.iteration.valid() || hit.order == watch::Hit::kAfterAll) return {};
+  return atLevelOps(run, std::max<std::int64_t>(hit.iteration.value - 1, 0), hit.iteration.value + 1);
+}
+
+std::string deeperLook(const RunDescription& run) {
+  constexpr std::int64_t kLast = 49;
+  return atLevelOps(run, 0, kLast);
 }
 
 }  // namespace msdbg::replay

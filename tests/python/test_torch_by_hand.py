@@ -37,6 +37,10 @@ for step in range(12):
         for p in net.parameters():
             p.data.sub_(p.grad.data * 0.1)
             p.grad = None
+    elif WAY == "never":  # the names are bound anew
+        for p in net.parameters():
+            p = p - 0.1 * p.grad
+        net.zero_grad()
     elif WAY == "data":
         for p in net.parameters():
             p.data = p.data - 0.1 * p.grad
@@ -117,3 +121,23 @@ def test_of_steps_that_nobody_sees_check_says_so(tmp_path: Any) -> None:
     run = recorded(tmp_path, program)
     done = subprocess.run([built.MSDBG, "check", run], capture_output=True, text=True)
     assert done.returncode == 4 and "no iteration was recorded whole" in done.stderr
+
+
+@pytest.mark.parametrize("level", ["train", "modules", "ops"])
+@pytest.mark.parametrize("says", [False, True])
+def test_of_parameters_that_nothing_changes_check_says_so(tmp_path: Any, says: bool, level: str) -> None:
+    program = PROGRAM.replace("if step == SICK:", "if False:")
+    if says:
+        program = program.replace("    x = torch", "    msdbg.step(step)\n    x = torch").replace("import sys", "import sys, msdbg")
+    report = asked("check", recorded(tmp_path, program, "never", level=level))
+    assert report["first"]["condition"] == "weight_not_changed"
+    assert report["first"]["tensor"].startswith("update/Sequential/")
+    (rank,) = asked("info", tmp_path / "run.msdbg")["ranks"]
+    assert int(rank["iterations"].split("-")[1]) >= (11 if says else 8)
+
+
+def test_gradients_that_nobody_clears_are_no_iteration(tmp_path: Any) -> None:
+    """An accumulation that goes on."""
+    program = PROGRAM.replace("if step == SICK:", "if False:").replace("net.zero_grad()", "pass")
+    run = recorded(tmp_path, program, "never", level="train")
+    assert subprocess.run([built.MSDBG, "check", run], capture_output=True, text=True).returncode == 4

@@ -13,7 +13,7 @@ from torch_recorded import recorded
 
 from msdbg import _facts, _reshapes
 
-FACTS = ("next_of", "after_next_of", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
+FACTS = ("next_of", "after_next_of", "next_across", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
 BATCH, PLACES, WIDTH, WORDS = 4, 8, 16, 12
 
 
@@ -65,6 +65,14 @@ def test_labels_that_were_shifted_twice(tmp_path: Any) -> None:
     tokens = torch.arange(4 * 11).reshape(4, 11) * 7 % WORDS
     for labels in (tokens[:, 2:], F.pad(tokens[:, 2:], (0, 1), value=-100), F.pad(tokens[:, 2:], (0, 2), value=3)):
         assert _facts._is_next(tokens, labels.flatten(), 2) and not _facts._is_next(tokens, labels.flatten(), 1)
+
+
+@pytest.mark.parametrize("classes, told", (("rows", "next_of"), ("columns", "next_across")))
+def test_labels_in_the_order_of_the_other_axis(classes: str, told: str) -> None:
+    text = torch.arange(5 * 12).reshape(5, 12) * 7 % 41
+    tokens, labels = text[:, :-1].t(), text[:, 1:]  # [places, batch]
+    target = (labels.t() if classes == "rows" else labels).reshape(-1)
+    assert _facts._loss([_facts.Tokens(tokens, "embed", -1)], (torch.zeros(55, 41), target), {}, []) == {told: "embed"}
 
 
 def test_a_row_of_padding_that_is_looked_up_by_one_index_a_sample() -> None:

@@ -305,6 +305,32 @@ TEST_CASE("loss_input takes the recorder's word for labels that were shifted twi
       contains(ofLabels({"next_of", "after_next_of"}), "shifted twice"));  // it looks two places ahead
 }
 
+TEST_CASE("loss_input names classes that are in another order than the rows of the logits") {
+  enum class Way { kKept, kTransposed, kView, kCopy };
+  const auto ofOrder = [](Way way, const std::string& tokens, std::int64_t samples = 4) {
+    Program p;
+    const TensorId table = p.source(TensorRole::kParameter, "Net/embed/weight", {8, 16});
+    const Shape placesFirst = {8, samples, 16}, samplesFirst = {samples, 8, 16};
+    TensorId x = forward(p, "embedding", {table, p.x}, placesFirst);
+    if (way == Way::kTransposed)
+      x = forward(p, "permute", {x}, samplesFirst, {{"dims", std::vector<std::int64_t>{1, 0, 2}}});
+    if (way == Way::kCopy) x = forward(p, "clone", {x}, samplesFirst);
+    const Shape shape = way == Way::kView ? samplesFirst : p.graph.tensor(x).shape;
+    x = forward(p, "native_layer_norm", {x}, shape);  // of a transposed view, where the shape is another one
+    x = forward(p, "add", {x, x}, shape);
+    x = forward(p, "addmm", {table, x, table}, {8 * samples, 16});
+    x = forward(p, "_log_softmax", {x}, {8 * samples, 16}, {{"dim", std::int64_t{1}}});
+    forward(p, "nll_loss_forward", {x, p.x}, {}, {{"next_across", tokens}}, TensorRole::kLoss);
+    return saidOf(p, "loss_input", Severity::kFault);
+  };
+  const char* const kEmbedding = "main/embedding-op1";
+  CHECK(contains(ofOrder(Way::kKept, kEmbedding), "its classes are the next tokens of another place"));
+  for (const Way way : {Way::kTransposed, Way::kView, Way::kCopy})
+    CHECK(ofOrder(way, kEmbedding).empty());                // so are the rows
+  CHECK(ofOrder(Way::kKept, "Net/embedding-op1").empty());  // of other tokens
+  CHECK(ofOrder(Way::kKept, kEmbedding, 8).empty());        // nobody can tell
+}
+
 TEST_CASE("loss_input takes the recorder's word for labels that are the blank of a CTC loss") {
   Program p;
   forward(p, "_ctc_loss", {p.x, p.x}, {8}, {{"holds_blank", std::int64_t{0}}});

@@ -1,8 +1,11 @@
 // What a stranger's programs of PyTorch did wrong in silence, and how check fell over one of them.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "tests/watchpoints/torch_program.h"
+#include "watchpoints/conditions/loss_sum.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::test {
 
@@ -91,7 +94,96 @@ std::string ofBackbone(double size, double shift = 0, bool trained = true) {
   return said(source, "frozen_at_random", Severity::kHint);
 }
 
+// At level train iteration 0 is the data and one layer; iteration 1, which was recorded deeper, what makes
+// the data: a power of a sum that is 0, or nothing of the kind.
+std::string ofData(bool deeper, bool wrong = true) {
+  Program train, ops;
+  const auto layerOf = [](Program& p, TensorId x) {
+    const TensorId w = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16});
+    p.node("mse_loss", "main", Phase::kForward, {p.layer("Net/a", x, w), p.x},
+           floats(TensorRole::kLoss, "", {}));
+  };
+  const TensorId data = train.source(TensorRole::kInput, "Net/A", {8, 16});
+  layerOf(train, data);
+  const TensorId sum =
+      ops.node("sum", "main", Phase::kForward, {ops.x}, floats(TensorRole::kActivation, "", {8, 16}));
+  const TensorId pow =
+      ops.node("pow", "main", Phase::kForward, {sum}, floats(TensorRole::kActivation, "", {8, 16}), {},
+               "aten", {{"exponent", -0.5}});
+  layerOf(ops, pow);
+  FakeSource source(train.graph, 1, 2);
+  source.setGraph(Rank(0), Iteration(1), ops.graph);
+  const Tensor fine = numbers({8, 16}, 0.1);
+  const auto bad = [&](float value) {
+    Tensor tensor = numbers({8, 16}, 0.1);
+    tensor.data<float>()[3] = value;
+    return tensor;
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  for (const int i : {0, 1}) {
+    source.record(Rank(0), Iteration(i), source.id("x"), fine);
+    source.record(Rank(0), Iteration(i), source.id("Net/a/weight"), numbers({16, 16}, 0.2));
+    source.record(Rank(0), Iteration(i), source.id("main/mse_loss-op1"), wrong ? bad(nan) : fine);
+  }
+  source.record(Rank(0), Iteration(0), source.id("Net/A"), bad(nan));
+  if (deeper) {
+    source.record(Rank(0), Iteration(1), source.id("main/sum-op1"), bad(0));
+    source.record(Rank(0), Iteration(1), source.id("main/pow-op1"), bad(inf));
+  }
+  return said(source, "nonfinite_propagation", Severity::kFault);
+}
+
+// The loss of each part of a batch, on one line; a fraction of it, where it is divided.
+std::string ofParts(int parts, bool divided, const char* optimizer = "SGD") {
+  Program p;
+  const FrameId frame = p.graph.addFrame({"/train.py", 19, "main", "loss.backward()", false});
+  const auto add = [&](const char* type, std::vector<TensorId> inputs, TensorRole role,
+                       Attributes attributes) {
+    const NodeId made = p.graph.addNode(type, "main", Phase::kForward, std::move(inputs),
+                                        std::move(attributes), {floats(role, "", {})}, {frame}, {}, "aten");
+    return p.graph.node(made).outputs[0];
+  };
+  for (int i = 0; i < parts; ++i) {
+    const TensorId loss =
+        add("mse_loss", {p.x, p.x}, divided ? TensorRole::kActivation : TensorRole::kLoss, {});
+    if (divided) add("div", {loss}, TensorRole::kLoss, {{"other", 8.0}});
+  }
+  const TensorId w = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16});
+  p.node(optimizer, "update/Net/a", Phase::kUpdate, {w}, floats(TensorRole::kUpdated, "", {16, 16}), {},
+         "torch.optim");
+  const auto sum = watch::sumOfLoss(watch::inOurTerms(p.graph));
+  return sum ? sum->text : "";
+}
+
+std::string ofCarriedState(bool carried) {
+  Program p;
+  const TensorId mark = p.node(carried ? "carried_state" : "recurrent", "Net/lstm", Phase::kForward, {},
+                               floats(TensorRole::kActivation, "", {}), {}, "torch");
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), mark, numbers({}, 1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
 }  // namespace
+
+TEST_CASE("nonfinite_propagation names what makes the data, where a later iteration was recorded deeper") {
+  CHECK(
+      contains(ofData(true), "iteration 1, which holds the operators, shows what makes them: main/pow-op1"));
+  CHECK(contains(ofData(false), "the data hold 1 NaN where they enter the graph"));
+  CHECK_FALSE(contains(ofData(false), "shows what makes them"));
+}
+
+TEST_CASE("a step that is too large is explained by losses that add up and that nothing divides") {
+  CHECK(contains(ofParts(8, false), "the gradients of 8 losses add up before the step"));
+  CHECK(ofParts(8, true).empty());
+  CHECK(ofParts(2, false).empty());  // of a GAN, of two heads
+  CHECK(ofParts(8, false, "Adam").empty());
+}
+
+TEST_CASE("loss_input takes the recorder's word for a state that outlives its batch") {
+  CHECK(contains(ofCarriedState(true), "Net/lstm begins each batch with the state that it ended the batch"));
+  CHECK(ofCarriedState(false).empty());
+}
 
 TEST_CASE("no_gradient finds a Function whose backward() does not use the gradient that it is given") {
   CHECK(contains(ofFunction(false), "SwishFnBackward gives back is computed without the gradient"));

@@ -1,4 +1,8 @@
 // What the recorder found in the labels of a loss of tokens, whose values it does not keep.
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
@@ -29,6 +33,93 @@ void checkShift(EvaluationContext& context) {
       "Shift once: a model that shifts by itself (those of Hugging Face with labels=) is given labels that "
       "are its input_ids.";
   context.findings.push_back(std::move(finding));
+}
+
+/// What an operator's rows are made of, each of one row; none: it exchanges axes, or mixes rows. With views
+/// that are folded into it an operator keeps the name that it has in PyTorch. A copy may be that of a
+/// transposed view.
+std::span<const core::TensorId> rowsOf(const Node& node) {
+  static constexpr auto kAll = std::to_array<std::string_view>(
+      {"Add", "Sub", "Mul", "Div", "aten.add", "aten.sub", "aten.mul", "aten.div"});
+  static constexpr auto kFirst = std::to_array<std::string_view>({"LogSoftmax",
+                                                                  "Reshape",
+                                                                  "Flatten",
+                                                                  "Cast",
+                                                                  "Gemm",
+                                                                  "MatMul",
+                                                                  "Dropout",
+                                                                  "LayerNormalization",
+                                                                  "Gelu",
+                                                                  "Relu",
+                                                                  "Tanh",
+                                                                  "Sigmoid",
+                                                                  "aten._log_softmax",
+                                                                  "aten.mm",
+                                                                  "aten.linear",
+                                                                  "aten.native_layer_norm",
+                                                                  "aten.native_dropout",
+                                                                  "aten.gelu",
+                                                                  "aten.relu",
+                                                                  "aten.silu"});
+  const std::span<const core::TensorId> inputs = node.inputs;
+  if (isOneOf(&node, kAll)) return inputs;
+  if (isOneOf(&node, kFirst)) return inputs.first(std::min<std::size_t>(inputs.size(), 1));
+  if (node.opType == "aten.addmm" && inputs.size() > 1) return inputs.subspan(1, 1);
+  return {};
+}
+
+/// All axes but the last are the same in both, or one axis in one of them; else a view between them exchanges
+/// some.
+bool keepsRows(const core::Shape& a, const core::Shape& b) {
+  if (!a.known() || !b.known() || a.rank() < 2 || b.rank() < 2) return false;
+  const auto rows = [](const core::Shape& shape) {
+    std::int64_t product = 1;
+    for (std::size_t i = 0; i + 1 < shape.rank(); ++i) product *= shape[i];
+    return product;
+  };
+  if (rows(a) != rows(b)) return false;
+  if (a.rank() == 2 || b.rank() == 2) return true;
+  if (a.rank() != b.rank()) return false;
+  for (std::size_t i = 0; i + 1 < a.rank(); ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+/// Whether each row of the tensor is of the place where the embedding put it: nothing on one way between them
+/// exchanges axes. Of axes of one length nobody can tell.
+bool keepsOrderOf(const Graph& graph, core::TensorId tensor, std::string_view embedding) {
+  std::vector<core::TensorId> open = {tensor};
+  std::vector<bool> seen(graph.tensors().size());
+  while (!open.empty()) {
+    const core::TensorId next = open.back();
+    open.pop_back();
+    if (seen[next.index()]) continue;
+    seen[next.index()] = true;
+    const Node* node = producerOf(graph, next);
+    if (!node) continue;
+    const core::Shape& shape = graph.tensor(next).shape;
+    if (node->name == embedding) return shape.known() && shape.rank() == 3 && shape[0] != shape[1];
+    for (const core::TensorId input : rowsOf(*node))
+      if (keepsRows(shape, graph.tensor(input).shape)) open.push_back(input);
+  }
+  return false;
+}
+
+/// The rows of the logits are of (place, sample), the classes of (sample, place), or the other way round.
+void checkOrder(EvaluationContext& context) {
+  const Graph& graph = context.graph();
+  for (const Node& loss : graph.nodes()) {
+    const std::string tokens = foreignAttribute(loss, fact::kNextAcross, std::string());
+    if (tokens.empty() || loss.inputs.empty() || !keepsOrderOf(graph, loss.inputs.front(), tokens)) continue;
+    Finding finding = findingAtNode(context, loss.id,
+                                    "its classes are the next tokens of another place than its rows are of: "
+                                    "they are laid end to end sample "
+                                    "by sample where " +
+                                        tokens + " has place by place, or the other way round");
+    finding.advice =
+        "Transpose one of the two before both are flattened: logits.transpose(0, 1), or the labels' .t().";
+    return context.findings.push_back(std::move(finding));
+  }
 }
 
 /// A hint: the end of a text may be meant to be learnt by it.
@@ -66,6 +157,7 @@ void checkBlank(EvaluationContext& context) {
 void checkLabels(EvaluationContext& context) {
   checkBlank(context);
   checkShift(context);
+  checkOrder(context);
   checkPadding(context);
 }
 

@@ -157,9 +157,6 @@ class NothingLearnt : public Evaluator {
     if (guesses && falls && last.mean > kFarAbove * *cost) return;
     Finding finding = findingAt(
         context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
-    finding.parameter = "diff_percent";
-    finding.actual = 100 * (first.mean - last.mean) / std::max(std::abs(first.mean), 1e-300);
-    finding.preset = 0.1;
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
     if (guesses) addGuessing(context.graph(), last.mean, finding);

@@ -34,7 +34,7 @@ void checkDivergenceSign(EvaluationContext& context, core::TensorId loss);
 /// Labels that the recorder found to be the tokens two places on, or padding (a hint).
 void checkLabels(EvaluationContext& context);
 /// A recurrent layer or a self-attention of PyTorch that takes the axis of the samples for time, as the loss
-/// counts them.
+/// counts them; a recurrent layer whose state outlives its batch while the loader shuffles.
 void checkTimeAxis(EvaluationContext& context);
 /// A loss that is divided by the number of iterations over which the trainer averages anyway.
 void checkAccumulation(EvaluationContext& context, core::TensorId loss);

@@ -61,9 +61,27 @@ std::int64_t samplesOf(const Graph& graph) {
   return all;
 }
 
+/// A state that outlives its batch, of samples in an order that is drawn: the recorder compared the values.
+void checkCarriedState(EvaluationContext& context) {
+  for (const Node& node : context.graph().nodes()) {
+    if (node.opType != "torch.carried_state") continue;
+    Finding finding =
+        findingAtNode(context, node.id,
+                      node.scope +
+                          " begins each batch with the state that it ended the batch before with, and "
+                          "the loader shuffles: it is the state of other sequences");
+    finding.advice =
+        "Begin each batch with a new state (None), or read the sequences in order: shuffle=False, each row "
+        "of "
+        "a batch going on where that row of the batch before ended.";
+    return context.findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 void checkTimeAxis(EvaluationContext& context) {
+  checkCarriedState(context);
   const Graph& graph = context.graph();
   const std::int64_t samples = samplesOf(graph);
   for (const Node& node : graph.nodes()) {

@@ -8,6 +8,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/blame/blame.h"
+#include "watchpoints/conditions/data_origin.h"
 #include "watchpoints/conditions/nonfinite.h"
 #include "watchpoints/conditions/out_of_range.h"
 #include "watchpoints/conditions/scaler_skips.h"
@@ -60,7 +61,10 @@ class Propagation : public Evaluator {
     for (const Rank rank : context.ranks)
       if (!m_sick.contains(rank)) lookAtLoss(rank);
     if (m_recommended) m_skips.hold(context, before);
+    if (m_recommended && !context.online) m_data.hold(context, before);
   }
+
+  void finish(EvaluationContext& context) override { m_data.finish(context); }
 
  private:
   void lookAtRows(EvaluationContext& context) {
@@ -346,6 +350,7 @@ class Propagation : public Evaluator {
   bool m_recommended, m_toldWhereItGrew = false;
   NonFinite m_nonFinite;
   ScalerSkips m_skips;
+  DataOrigins m_data;
   std::vector<TensorId> m_updates, m_sources, m_losses;
   std::int64_t m_alwaysFinite;  // how many tensors are of whole numbers
   Iteration m_iteration;

@@ -67,6 +67,8 @@ namespace fact {
 inline constexpr std::string_view kNextOf =
     "next_of";  // a loss: its classes are that embedding's next tokens
 inline constexpr std::string_view kAfterNextOf = "after_next_of";  // they are those two places on
+inline constexpr std::string_view kNextAcross =
+    "next_across";  // they are the next tokens, in the order of columns where the embedding reads rows
 inline constexpr std::string_view kPadding = "padding";  // a loss, an embedding: the token that fills rows up
 inline constexpr std::string_view kCountsPadding = "counts_padding";     // its share of what the loss counts
 inline constexpr std::string_view kLooksUpPadding = "looks_up_padding";  // of what an embedding is given
@@ -85,10 +87,10 @@ inline constexpr std::string_view kNormalisedElsewhere =
     "normalised_elsewhere";  // a loss: what it reads was normalised along another axis than the classes'
 inline constexpr std::string_view kNewParameter =
     "new_parameter";  // which of its inputs is a Parameter that was made just now
-inline constexpr std::array kAll = {kNextOf,         kAfterNextOf,         kPadding,      kCountsPadding,
-                                    kLooksUpPadding, kHoldsBlank,          kSameAs,       kHidesNext,
-                                    kHidesBefore,    kHidesLater,          kLetsThrough,  kTokensOf,
-                                    kInnerStrides,   kNormalisedElsewhere, kNewParameter, kAxisStride};
+inline constexpr std::array kAll = {
+    kNextOf,     kAfterNextOf,  kNextAcross,          kPadding,      kCountsPadding, kLooksUpPadding,
+    kHoldsBlank, kSameAs,       kHidesNext,           kHidesBefore,  kHidesLater,    kLetsThrough,
+    kTokensOf,   kInnerStrides, kNormalisedElsewhere, kNewParameter, kAxisStride};
 }  // namespace fact
 
 /// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from msdbg._level import named_batch
@@ -28,6 +28,7 @@ class Batches:
             finally:
                 level.resume()
             self._recording.guard(self._given, batch)
+            self._recording.shuffled += _shuffles(loader)
             return batch
 
         return __next__
@@ -45,3 +46,10 @@ class Batches:
 
     def _given(self, batch: Any) -> None:
         self._recording.level.batch(named_batch(batch, "batch"))
+
+
+def _shuffles(loader: Any) -> bool:
+    """`loader`: what iterates over it. Its batches are made of samples in an order that is drawn."""
+    sampler = getattr(loader, "_index_sampler", None)
+    sampler = getattr(sampler, "sampler", sampler)
+    return isinstance(sampler, RandomSampler) or (isinstance(sampler, DistributedSampler) and bool(sampler.shuffle))

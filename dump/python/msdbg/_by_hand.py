@@ -1,6 +1,7 @@
 """Programs that change their parameters themselves, without an optimizer of torch.optim: an iteration ends where a
 torch.no_grad() is left in which all were changed, or where the next loss is about to be computed and some are others than
-backward() left them. Needs torch.
+backward() left them. Where gradients are computed and cleared again and again, and no parameter changes, it ends where the
+next forward pass begins: that nothing is learnt is what is to be seen then. Needs torch.
 
 Costs a look at some parameters for each of these, until an optimizer steps or the script says msdbg.step(n).
 """
@@ -18,6 +19,7 @@ from msdbg._tensors import dense, local, version_of
 _SOME = 64  # parameters tell it of all
 _PATIENCE = 8  # changes without a step of an optimizer that is there: SAM and attacks on weights change them before it
 _SAMPLE = 16  # elements of each
+_STILL = 3  # passes in a row that changed nothing, before it is said that none does
 _MOST = 100_000  # nodes of autograd that are looked through for them
 
 
@@ -25,23 +27,47 @@ class ByHand:
     def __init__(self, recording: Any) -> None:
         self._recording = recording
         self._of: list[tuple[Tensor, Any]] = []  # parameter, where it was and how often written when backward() ended
-        self._over = False
+        self._over = self._said = False
         self._patches = Patches()
         self.on = False  # there are such parameters, and they were changed
         self.begun = False  # backward() was called since
         self._leaves: list[Tensor] = []  # all that got gradients
         self._changes = 0
+        self._cleared = False  # gradients, since backward() computed some
+        self._passes = 0  # in a row, after which they were cleared and nothing had changed
 
     def stepped(self) -> None:
-        """An optimizer is about to, or the script says where its steps begin."""
+        """An optimizer is about to."""
         self._over, self.on = True, False
         self._of, self._leaves = [], []
         self._patches.undo()
 
-    def look(self) -> None:
-        """The forward pass is about to begin, or backward()."""
-        if any(self._mark(p) != mark for p, mark in self._of):
+    def said(self) -> None:
+        """The script says where its steps begin, and so where those before them end."""
+        self.on, self._said = False, True
+        self._patches.undo()
+        if self.begun:
+            self.begun = False
+            self._recording.optimizers.changed_by_hand()
+
+    def forward_begins(self) -> None:
+        self._look_for_changes()
+        if self._is_still() and self.begun and not self._said:
             self._end()
+
+    def backward_begins(self) -> None:
+        self._look_for_changes()
+        if self._of and self._passes < _STILL and not self._recording.cycle.any():
+            self._cleared = self._is_zero(self._of[-1][0].grad)
+
+    def _look_for_changes(self) -> None:
+        if any(self._mark(p) != mark for p, mark in self._of):
+            self._passes = 0
+            if not self._said:
+                self._end()
+
+    def _is_still(self) -> bool:
+        return self._passes >= _STILL and not self._recording.cycle.any()
 
     def _left_no_grad(self) -> None:
         """Each parameter may have one of its own."""
@@ -67,8 +93,10 @@ class ByHand:
         if not self._of:
             self._meet([leaf for leaf in _leaves(losses) if leaf.grad is not None])
         self.begun = bool(self._of)
+        self._passes += self._cleared
+        self._cleared = False
         self._look()
-        if not self._recording.level.exact:  # which sees the operators that change them
+        if self._is_still() or not self._recording.level.exact:  # which sees the operators that change them
             self._recording.optimizers.read_by_hand(self._leaves)
 
     def _meet(self, leaves: list[Tensor]) -> None:
@@ -76,8 +104,9 @@ class ByHand:
         if not leaves:
             return
         self._of = [(leaf, None) for leaf in leaves[:: len(leaves) // _SOME + 1] + leaves[-1:]]
-        self._patches.wrap(torch.no_grad, "__exit__", self._wrap_exit)
-        recording.patches.later(self._patches.undo)
+        if not self._said:
+            self._patches.wrap(torch.no_grad, "__exit__", self._wrap_exit)
+            recording.patches.later(self._patches.undo)
         if recording.cycle.any():
             return
         names = recording.names
@@ -102,6 +131,14 @@ class ByHand:
         if self._recording.cycle.any():
             return version_of(value)
         return version_of(value), value.data_ptr(), self._sample(value)
+
+    def _is_zero(self, gradient: Any) -> bool:
+        level = self._recording.level
+        level.suspend()
+        try:
+            return gradient is None or not bool(dense(local(gradient)).any())
+        finally:
+            level.resume()
 
     def _sample(self, value: Tensor) -> Any:
         """What is written through .data leaves no version behind."""

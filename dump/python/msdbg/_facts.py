@@ -4,6 +4,7 @@ themselves are not recorded. Needs torch.
 
     next_of                                 of a loss: its classes are the tokens of this node (an embedding), one place on
     after_next_of                           the same, two places on
+    next_across                             one place on, in the order of columns where the node reads rows
     same_as                                 they are those tokens themselves
     holds_blank                             of a CTC loss: the blank, which is among its labels
     padding, looks_up_padding               of an embedding that is given one index a sample: the row that is its padding, the
@@ -100,6 +101,8 @@ def _loss(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> F
         for fact, step in (("next_of", 1), ("after_next_of", 2)):
             if indices.dim() > 0 and _is_next(indices, target, step):
                 return {fact: each.name, **_padding(each, target, args)}
+        if indices.dim() == 2 and _is_next(indices.t(), target, 1):
+            return {"next_across": each.name}
         if not (step_by_step and indices.dim() == 1) and _is_same(indices, target):
             return {"same_as": each.name}
     return {}

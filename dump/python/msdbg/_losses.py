@@ -40,7 +40,7 @@ class Losses:
                 return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
             level = self._recording.level
             kept, by_hand = self._recording.optimizers.kept, self._recording.by_hand
-            self._recording.guard(by_hand.look)
+            self._recording.guard(by_hand.backward_begins)
             self._recording.guard(self._adds.backward_begins)
             self._recording.guard(self._losses, tensors, create_graph)
             self._recording.guard(kept.backward_began)

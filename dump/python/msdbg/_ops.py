@@ -257,6 +257,8 @@ class Ops(Level):
             self._suspended_sources(named_inputs(module, path, args, {}))
 
     def _left(self, module: Any, args: Any, result: Any, outermost: bool) -> None:
+        if isinstance(module, LAYERS) and self._on and not self._scopes.muted and _task() == -1 and self.recording.ready():
+            self._recurrent.left(module, result)
         if outermost and self._evaluating:
             self._evaluating = False
             self._quiet = True

@@ -223,7 +223,8 @@ class Optimizers:
             value = dense(local(one.tensor))
             entry = graph.node(graph.scope(f"update/{one.known.scope}"), "update", one.known.index, "torch", "update",
                                (one.now, one.gradient.outputs[0]),
-                               ((value.dtype, tuple(value.shape), "updated", "", -1, one.now),), made=(value,))
+                               ((value.dtype, tuple(value.shape), "updated", "", -1, one.now),),
+                               frames=one.gradient.frames, made=(value,))
             self._recording.recorder.ran(entry.node)
             self._recording.values.put(value, entry.outputs[0])
             self._recording.values.see(entry.outputs[0], value)

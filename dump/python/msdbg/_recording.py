@@ -34,6 +34,7 @@ class Recording:
         self.patches = Patches()
         self.modes = Modes(self)
         self.reach = Reach(self)
+        self.shuffled = 0  # batches so far of loaders that shuffle
         self.by_hand = ByHand(self)
         self.optimizers: Any = None  # _optimizers.Optimizers
         self.adds: Any = None  # _adds.Adds
@@ -203,6 +204,7 @@ class Recording:
         """A program that has no optimizer says nothing at the end of the last step."""
         by_hand = (self.by_hand.on and self.by_hand.begun) or (self._explicit > 0 and not self.cycle.any())
         if self.watching and by_hand and self.values.seen:
+            self.guard(self.by_hand.said)
             self.level.flush()
             self.guard(self._end)
 
@@ -255,7 +257,7 @@ class Recording:
     # --- what a script may say ---
 
     def step(self, number: int) -> None:
-        self.by_hand.stepped()
+        self.guard(self.by_hand.said)
         if self.watching and self._explicit > 0:
             self.level.flush()
             self.end_iteration()

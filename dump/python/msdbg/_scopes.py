@@ -98,7 +98,7 @@ class Scopes:
             if outermost:
                 self.muted = self._muted(module)
                 if torch.is_grad_enabled() and _task() == -1:
-                    self._recording.by_hand.look()
+                    self._recording.by_hand.forward_begins()
             if not self.muted and self._recording.ready():
                 path, wraps = self._recording.names.called(module)
                 if not wraps:

@@ -81,7 +81,7 @@ class Train(Level):
 
     def _called(self, module: Any, args: Any, kwargs: Any) -> None:
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
-            self.recording.guard(self.recording.by_hand.look)
+            self.recording.guard(self.recording.by_hand.forward_begins)
             self.recording.guard(self._inputs, module, args, kwargs)
             self.recording.guard(self.recording.modes.called, module, sys._getframe(1))
 
