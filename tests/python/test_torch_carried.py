@@ -57,7 +57,7 @@ for epoch in range(2):
 def test_a_state_that_outlives_its_batch_while_the_loader_shuffles(cell: str, tmp_path: Any) -> None:
     first = asked("check", recorded(tmp_path, PROGRAM, cell, "shuffled", "carried"))["first"]
     assert first["condition"] == "loss_input" and "begins each batch with the state" in first["detail"]
-    assert first["source"]["line"] == (21 if cell == "cell" else 23)
+    assert first["source"]["line"] == (22 if cell == "cell" else 24)
 
 
 @pytest.mark.parametrize("shuffle, way", [("in order", "carried"), ("shuffled", "new"), ("shuffled", "parts")])

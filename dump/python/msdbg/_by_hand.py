@@ -62,9 +62,7 @@ class ByHand:
 
     def _look_for_changes(self) -> None:
         if any(self._mark(p) != mark for p, mark in self._of):
-            self._passes = 0
-            if not self._said:
-                self._end()
+            self._changed()
 
     def _is_still(self) -> bool:
         return self._passes >= _STILL and not self._recording.cycle.any()
@@ -72,6 +70,11 @@ class ByHand:
     def _left_no_grad(self) -> None:
         """Each parameter may have one of its own."""
         if self._of and all(self._mark(p) != mark for p, mark in self._of):
+            self._changed()
+
+    def _changed(self) -> None:
+        self._passes = 0
+        if not self._said:
             self._end()
 
     def _end(self) -> None:
