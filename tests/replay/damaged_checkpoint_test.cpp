@@ -123,6 +123,19 @@ TEST_CASE("A value is computed past a damaged checkpoint, from where it says, an
   CHECK(other.cost.iterations == 4);
 }
 
+TEST_CASE("A flipped bit of a small state costs the one checkpoint that it lies in") {
+  for (const std::int64_t iteration : {0, 5, 10}) {
+    RecordedRun recorded(program(dump::Policy::kRecord));
+    test::damageState(recorded.folder(), 0, "network/out/bias:0", iteration);
+    const auto run = replay::Run::open(recorded.folder()).orThrow();
+    for (const std::int64_t each : {0, 5, 10})
+      CHECK(run->recomputable()->checkpoint(Rank(0), Iteration(each)).ok() == (each != iteration));
+    const Proof proof = proofOf(*run);
+    CHECK(proof.equal());
+    CHECK(proof.computed.size() == (iteration == 0 ? kIterations - 5 : kIterations));
+  }
+}
+
 TEST_CASE("Once checkpoints are read, what only a damaged one leads to is not called computable") {
   RecordedRun recorded(program(dump::Policy::kRecord));
   const auto run = damaged(recorded, 0);

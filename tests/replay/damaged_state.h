@@ -8,7 +8,8 @@
 namespace msdbg::test {
 
 /// Flips a bit of the bytes that a rank's checkpoint of an iteration has of a tensor ("network/fc/weight:0").
-/// Rows of at most 128 KiB share a chunk: then the checkpoints beside it go too.
+/// In runs of before 28 November 2026 rows of at most 128 KiB share a chunk: then the checkpoints beside it
+/// go too.
 void damageState(const std::filesystem::path& run, int rank, const std::string& tensor,
                  std::int64_t iteration);
 
