@@ -6,6 +6,7 @@
 #include "watchpoints/conditions/change.h"
 #include "watchpoints/conditions/guessing.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/rate_schedule.h"
 #include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
@@ -149,7 +150,6 @@ class NothingMoves : public Evaluator {
   }
 
   void addRising(EvaluationContext& context) {
-    m_first->actual = m_rateOf.back();
     m_first->detail = "the learning rate still rises when the run ends, from " +
                       core::formatShort(m_rateOf.front()) + " to " + core::formatShort(m_rateOf.back()) +
                       ", and the loss is still " + core::formatShort(*lastLoss()) +
@@ -157,18 +157,24 @@ class NothingMoves : public Evaluator {
     m_first->advice =
         "Warm up for a few percent of the steps that there are: is the number of steps that the schedule "
         "was given that of the training?";
-    add(context, *m_first, m_rateOf.back());
+    addOfRate(context);
   }
 
   void addSpent(EvaluationContext& context) {
     const double largest = std::ranges::max(m_rateOf), middle = m_rateOf[m_rateOf.size() / 2];
-    m_first->actual = middle;
     m_first->detail = "the learning rate falls from " + core::formatShort(largest) + " to " +
                       core::formatShort(middle) + " in the first half of the run: nothing moves any more";
     m_first->advice =
         "Let the schedule fall over the whole training: is the number of steps that it was given too "
         "small, or is it called more than once a step?";
-    add(context, *m_first, kSpent * largest);
+    addOfRate(context);
+  }
+
+  /// At the line of the scheduler's step(), where that is recorded.
+  void addOfRate(EvaluationContext& context) {
+    for (const ParameterUpdate& update : parameterUpdates(context.graph()))
+      if (update.next == m_first->tensor) m_first->writtenAt = scheduleLine(context.graph(), update.rate);
+    context.findings.push_back(*std::move(m_first));
   }
 
   static void add(EvaluationContext& context, Finding& finding, double preset) {
