@@ -85,3 +85,55 @@ def test_layers_under_no_grad_by_mistake_are_a_hint_at_train(tmp_path: Any) -> N
 def test_layers_under_no_grad_by_mistake_are_a_fault_at_ops(tmp_path: Any) -> None:
     first = first_of(tmp_path, UNTRAINED, "cut")
     assert first["condition"] == "no_gradient" and first["tensor"].startswith("Net/encoder/addmm-op1")
+
+
+FROZEN = """
+import sys
+import torch
+from torch import nn
+
+WAY = sys.argv[1]
+torch.manual_seed(0)
+net = nn.Sequential(nn.Sequential(nn.Linear(8, 16), nn.ReLU()), nn.Linear(16, 4))
+if WAY == "parameter":
+    for p in net[0].parameters():
+        p.require_grad = False
+elif WAY == "module":
+    net[0].requires_grad = False
+else:
+    net[0].requires_grad = False  # kept as a setting of its own
+    net[0].requires_grad_(False)
+optimizer = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], 0.1)
+for step in range(4):
+    x = torch.randn(32, 8)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(x), x[:, :4].argmax(1)).backward()
+    optimizer.step()
+"""
+FAILS = """
+import torch
+from torch import nn
+
+net = nn.Embedding(10, 4)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for ids in (torch.tensor([3, 10]),):
+    net(ids).sum().backward()  # LINE
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("level", ["train", "ops"])
+@pytest.mark.parametrize("way, of", [("parameter", "Sequential/0/0/weight"), ("module", "Sequential/0"), ("right", "")])
+def test_what_was_to_be_frozen_by_an_attribute_of_another_name(way: str, of: str, level: str, tmp_path: Any) -> None:
+    first = asked("check", recorded(tmp_path, FROZEN, way, level=level))["first"]
+    if not of:
+        assert first is None
+        return
+    assert first["condition"] == "no_gradient" and first["detail"].startswith(f"{of} was given an attribute")
+
+
+@pytest.mark.parametrize("level", ["train", "modules", "ops"])
+def test_an_exception_in_the_first_forward_pass_has_its_line(level: str, tmp_path: Any) -> None:
+    first = asked("check", recorded(tmp_path, FAILS, level=level, fails=True))["first"]
+    assert first["condition"] == "run_failed" and "index out of range" in first["detail"]
+    assert first["source"]["line"] == 8 and "ids begin at 1" in first["advice"]

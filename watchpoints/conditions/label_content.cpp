@@ -26,11 +26,28 @@ static bool isCutToIndices(const core::Graph& graph, const core::TensorInfo& inf
   });
 }
 
+/// What the program makes of the batch to be the classes of a cross-entropy; invalid: nothing of the kind.
+/// Zeros that are made of nothing are meant (the first of all pairs is the right one).
+static TensorId computedClasses(const core::Graph& graph, const core::Node& node) {
+  static constexpr auto kLosses =
+      std::to_array<std::string_view>({"aten.nll_loss_forward", "aten.nll_loss2d_forward"});
+  if (node.phase != core::Phase::kForward || !isOneOf(&node, kLosses) || node.inputs.size() < 2) return {};
+  const core::TensorInfo& classes = graph.tensor(node.inputs[1]);
+  if (classes.isSource() || isFloating(classes.dtype)) return {};
+  const std::vector<bool> parts = partsOf(graph, classes.id);
+  const bool ofData = std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
+    return parts[info.id.index()] && isData(graph, info.id);
+  });
+  return ofData ? classes.id : TensorId();
+}
+
 LabelContent::LabelContent(const core::Graph& graph) {
   for (const core::TensorInfo& info : graph.tensors()) {
     if (info.role == core::TensorRole::kLabel && !isFloating(info.dtype)) m_labels.push_back(info.id);
     if (isCutToIndices(graph, info)) m_labels.push_back(info.id), m_cut.insert(info.id);
   }
+  for (const core::Node& node : graph.nodes())
+    if (const TensorId classes = computedClasses(graph, node); classes.valid()) m_labels.push_back(classes);
   // Of several one may be of the real, another of what was made up (a GAN).
   const std::vector<BinaryTarget> binary = binaryTargets(graph);
   if (binary.size() == 1 && isFloating(graph.tensor(binary.front().target).dtype) &&
@@ -70,6 +87,9 @@ void LabelContent::lookAt(EvaluationContext& context, const Place& place) {
         : m_binary.contains(place.tensor)
             ? "A binary cross-entropy learns from both answers: are samples of the other one drawn, and does "
               "the batch bring them?"
+        : !context.graph().tensor(place.tensor).isSource()
+            ? "Look at what they are computed from: was it written over before (labels = input_ids, without "
+              ".clone(), and then the masks go into both), or is the wrong part of it taken?"
             : "Look at where the labels are read from: another column holds the classes, or the file "
               "is sorted by them.";
   }

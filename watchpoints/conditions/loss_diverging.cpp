@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/bootstrap.h"
 #include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/loss_terms.h"
 #include "watchpoints/conditions/outcome.h"
@@ -59,6 +60,7 @@ class LossDiverging : public Evaluator {
     m_before->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
                         " at the beginning" + m_rate;
     blameSum(sumOfLoss(context.graph()), *m_before);
+    blameBootstrap(context.graph());
     if (last < kBack * peak(some) && last < kHarder * first)
       m_before->severity = Severity::kHint;  // harder data, by now half learnt
     context.findings.push_back(std::move(*m_before));
@@ -112,6 +114,22 @@ class LossDiverging : public Evaluator {
 
   static double reach(const StatisticsRow* row) {
     return row ? std::max(std::abs(row->values.min), std::abs(row->values.max)) : 0;
+  }
+
+  /// What is learnt from its own estimates grows with them, whatever the rate.
+  void blameBootstrap(const core::Graph& graph) {
+    const std::optional<Bootstrap> bootstrap = bootstrappedTarget(graph);
+    if (!bootstrap || m_before->precedence == precedence::kStructure) return;
+    m_before->detail += "; its target, " + graph.tensor(bootstrap->target).fullName() +
+                        ", is made of what a network gives for what comes next, and grows with it" +
+                        (bootstrap->masked ? ""
+                                           : ": nothing that the program gave, as 1 - done, ends it where an "
+                                             "episode ends");
+    m_before->writtenAt = bootstrap->target;
+    m_before->advice =
+        "Look at the target before the learning rate: is what comes after the end of an episode left out "
+        "(* (1 - done)), is the discount below 1, is the network that gives it a copy that is renewed "
+        "seldom?";
   }
 
   /// The largest mean of so many losses in a row.

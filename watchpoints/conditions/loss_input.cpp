@@ -149,6 +149,7 @@ void checkDivergence(EvaluationContext& context, const Node& node) {
       findingAtNode(context, node.id,
                     graph.tensor(input).fullName() +
                         " are probabilities, where kl_div takes their logarithms: the loss is no divergence");
+  finding.writtenAt = maker->outputs.front();
   finding.advice =
       "Give F.kl_div the F.log_softmax(…) as its input; the target stays a softmax unless log_target=True.";
   context.findings.push_back(std::move(finding));

@@ -2,9 +2,11 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/bootstrap.h"
 #include "watchpoints/conditions/change.h"
 #include "watchpoints/conditions/guessing.h"
 #include "watchpoints/conditions/makers.h"
@@ -126,19 +128,20 @@ class NothingLearnt : public Evaluator {
       : m_outcome(graph),
         m_guessing(graph),
         m_weights(graph, weightUpdates(graph), true),
-        m_unasked(areRivals(graph) || isOfPolicy(graph)) {}
+        m_unasked(areRivals(graph) || isOfPolicy(graph) || bootstrappedTarget(graph)) {}
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     m_guessing.add(context);
     ++context.evaluated;
     if (!context.ranks.empty()) m_rank = context.rankWith(m_outcome.tensor());
+    m_moved.push_back(0);
     m_weights.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       const std::optional<core::ChangeStatistics>& change = row.change;
       const core::TensorId parameter = context.graph().tensor(place.tensor).updateOf;
       // What starts at zero is as large as its steps.
       if (isZeroInitialised(context.graph().tensor(parameter))) return;
       if (change && change->meanAbsPrevious > 0)
-        m_moved[{place.rank, place.tensor}] += change->meanAbsChange / change->meanAbsPrevious;
+        m_moved.back() = std::max(m_moved.back(), change->meanAbsChange / change->meanAbsPrevious);
     });
   }
 
@@ -174,9 +177,9 @@ class NothingLearnt : public Evaluator {
     finding.detail += std::string(worse ? ": worse than " : ": no better than ") + m_guessing.text(graph) +
                       ", " + core::formatShort(*m_guessing.cost());
     if (worse) return;  // something else is wrong than what the inputs tell
-    double most = 0;
-    for (const auto& [place, moved] : m_moved) most = std::max(most, moved);
-    if (most < kMoved) return;
+    // In the second half: some move before a rate goes to nothing.
+    const auto half = m_moved.begin() + static_cast<std::ptrdiff_t>(m_moved.size() / 2);
+    if (std::accumulate(half, m_moved.end(), 0.0) < kMoved / 2) return;
     finding.detail +=
         "; the weights move, so that the inputs, as they arrive, do not tell the targets: were samples and "
         "labels shuffled apart, or is what tells them lost on the way?";
@@ -188,7 +191,7 @@ class NothingLearnt : public Evaluator {
   Outcome m_outcome;
   Guessing m_guessing;
   RowWalk m_weights;
-  std::map<std::pair<core::Rank, core::TensorId>, double> m_moved;  // sum of the ratios of all steps
+  std::vector<double> m_moved;  // by iteration: the largest ratio of a step to its weight
   core::Rank m_rank;
   bool m_unasked;
 };

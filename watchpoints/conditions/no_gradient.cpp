@@ -10,6 +10,7 @@
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/sampled.h"
 #include "watchpoints/conditions/severed_gradient.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -64,6 +65,37 @@ bool updatesAny(const core::Graph& graph, const core::Node& node) {
          });
 }
 
+/// The last operator on the way from a parameter to the loss that gives steps, which have no gradient;
+/// nullptr: none.
+const core::Node* lastStepOperator(const core::Graph& graph) {
+  static constexpr auto kSteps = std::to_array<std::string_view>(
+      {"Greater", "GreaterOrEqual", "Less",       "LessOrEqual", "Equal",       "Round",      "Sign",
+       "ArgMax",  "Floor",          "Ceil",       "aten.gt",     "aten.ge",     "aten.lt",    "aten.le",
+       "aten.eq", "aten.ne",        "aten.round", "aten.sign",   "aten.argmax", "aten.floor", "aten.ceil"});
+  const std::vector<bool> parts = partsOfLosses(graph), learnt = learntTensors(graph);
+  const core::Node* last = nullptr;
+  for (const core::Node& node : graph.nodes())
+    if (node.phase == core::Phase::kForward && isOneOf(&node, kSteps) &&
+        parts[node.outputs.front().index()] &&
+        std::ranges::any_of(node.inputs, [&](core::TensorId input) { return learnt[input.index()]; }))
+      last = &node;
+  return last;
+}
+
+/// What was to be frozen by an attribute of another name: the recorder found it.
+void addFrozenInName(EvaluationContext& context) {
+  for (const core::Node& node : context.graph().nodes()) {
+    if (node.opType != "torch.frozen_in_name") continue;
+    const std::string of = foreignAttribute(node, "of", std::string()),
+                      name = foreignAttribute(node, "name", std::string());
+    Finding finding = findingAtNode(
+        context, node.id,
+        of + " was given an attribute " + name + ", which freezes nothing: it trains on like all others");
+    finding.advice = "Of a parameter it is requires_grad = False, of a module requires_grad_(False).";
+    context.findings.push_back(std::move(finding));
+  }
+}
+
 /// An optimizer that steps and finds no gradient in any iteration: they are cleared before, or there are
 /// none. True: it was told, and says it of all parameters.
 bool addNothingUpdated(EvaluationContext& context) {
@@ -88,6 +120,19 @@ bool addNothingUpdated(EvaluationContext& context) {
   if (const auto copy = copiedOut(context, partsOfLosses(graph), learntTensors(graph))) {
     addCopiedOut(context, *copy,
                  "no parameter gets a gradient from the loss, and no step of the optimizer updates any");
+    return true;
+  }
+  if (const core::Node* steps = differentiated ? nullptr : lastStepOperator(graph)) {
+    Finding finding =
+        findingAtNode(context, steps->id,
+                      "no parameter gets a gradient from the loss, and no step of the optimizer "
+                      "updates any: " +
+                          steps->name + " gives steps, which have no gradient");
+    finding.advice =
+        "Compute the loss of what comes before it, probabilities in place of yes and no. requires_grad = "
+        "True, "
+        "set on a loss by hand, only hides the error.";
+    context.findings.push_back(std::move(finding));
     return true;
   }
   Finding finding = findingAtNode(
@@ -173,6 +218,7 @@ void addSampled(EvaluationContext& context) {
 
 void question(EvaluationContext& context) {
   const bool nothing = addNothingUpdated(context);
+  addFrozenInName(context);
   addWithoutGradient(context);
   addSampled(context);
   if (std::optional<Finding> severed = severedGradient(context))
@@ -206,7 +252,8 @@ ConditionDef noGradientCondition() {
       "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass "
       "of every iteration. Or the backward() of a torch.autograd.Function does not use the gradient that it "
       "is "
-      "given. Hints: an optimizer of PyTorch was given it, and nothing reads it; a normal "
+      "given. Or what was to be frozen was given an attribute that freezes nothing (require_grad). Hints: an "
+      "optimizer of PyTorch was given it, and nothing reads it; a normal "
       "distribution is sampled without a gradient, and a trained layer reads that. From the graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "

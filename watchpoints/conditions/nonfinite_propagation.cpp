@@ -173,14 +173,16 @@ class Propagation : public Evaluator {
         "msdbg show RUN --tensor " + core::shellQuoted(info.name) + " --iteration " +
         std::to_string(m_iteration.value) +
         (m_context->source.ranks().size() > 1 ? " --rank " + std::to_string(rank.value) : "");
-    const std::string look = "The data are wrong, not the operator that reads them first. ";
+    const std::string look =
+        "What enters here is wrong, not the operator that reads it first: the data, or what the program "
+        "computes of them before the first iteration, which is not recorded. ";
     if (m_context->source.stored(rank, m_iteration, info.id) ||
         m_context->source.value(rank, m_iteration, info.id).ok())
       return look + shows + " shows them (--slice N: sample N).";
     return look + "Record them with --tensors " + core::shellQuoted(info.name) +
            ": check then says which sample it is, and " + shows +
-           " --slice N shows it. To go on, leave out what is "
-           "not finite where it is loaded.";
+           " --slice N shows it. To go on, leave out what is not finite where it is loaded, and look for a "
+           "division by zero in what is computed of it.";
   }
 
   /// "3 NaN and 1 Inf"

@@ -166,7 +166,7 @@ class NothingMoves : public Evaluator {
                       core::formatShort(middle) + " in the first half of the run: nothing moves any more";
     m_first->advice =
         "Let the schedule fall over the whole training: is the number of steps that it was given too "
-        "small, or is it called more than once a step?";
+        "small, or is it called more often than it was made for, each step in place of each epoch?";
     addOfRate(context);
   }
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from msdbg._frozen import FrozenInName
 from msdbg._graph import Entry
 from msdbg._groups import Groups
 from msdbg._heirs import Heirs
@@ -32,6 +33,7 @@ class Optimizers:
         self._met = 0  # ever
         self._depth = 0  # of steps within steps
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
+        self._frozen = FrozenInName(recording)
         self._looked: set[int] = set()  # optimizers whose parameters without gradient were looked for
         self._read: list[Read] = []  # of the step in progress
         self._turns = Turns(recording)
@@ -193,6 +195,7 @@ class Optimizers:
         rates = self._rates.of(optimizer, number)
         if number not in self._looked:
             self._looked.add(number)
+            self._frozen.look(list(parameters_of(optimizer)))
             self._without_gradient(optimizer)
         for index, (tensor, rate) in enumerate(zip(parameters_of(optimizer), rates)):
             if tensor.grad is not None:

@@ -209,8 +209,9 @@ class Recording:
             self.guard(self._end)
 
     def raised(self, error: BaseException) -> None:
-        """Nobody catches it: a node of its own, with the lines that it went through, in the iteration in progress."""
-        if self.over or not self.watching:
+        """Nobody catches it: a node of its own, with the lines that it went through, in the iteration in progress; in the
+        first one also before anything of it was recorded."""
+        if self.over or not (self.watching or (self.recorder is None and self.trains() and self.ready())):
             return
         entry = self.graph.node(self.graph.scope("main"), type(error).__name__, 1, "python", "forward", (),
                                 (("torch.bool", (), "activation", "", -1, -1),), frames=self.frames.of(places_of(error)))

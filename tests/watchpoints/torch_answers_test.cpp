@@ -1,0 +1,124 @@
+// What another stranger's programs of PyTorch were told wrongly, or not at all.
+#include <catch2/catch.hpp>
+
+#include "tests/watchpoints/torch_program.h"
+#include "watchpoints/conditions/bootstrap.h"
+#include "watchpoints/meaning/meaning.h"
+
+namespace msdbg::test {
+
+using namespace core;
+using namespace torch_program;
+using watch::Severity;
+
+namespace {
+
+TensorInfo classes(TensorRole role, std::string name = "") {
+  TensorInfo info = floats(role, std::move(name), {32});
+  info.dtype = DType::Int64;
+  return info;
+}
+
+// The classes of a cross-entropy, computed of the batch or of nothing; one and the same, or not.
+std::string ofClasses(bool fromBatch, bool constant) {
+  Program p;
+  const TensorId tokens = p.graph.addSource(classes(TensorRole::kInput, "batch/0"));
+  const TensorId made =
+      fromBatch ? p.node("index", "main", Phase::kForward, {tokens}, classes(TensorRole::kActivation))
+                : p.node("zeros", "main", Phase::kForward, {}, classes(TensorRole::kActivation));
+  p.node("nll_loss_forward", "main", Phase::kForward, {p.x, made}, floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 4);
+  for (int i = 0; i < 4; ++i) {
+    Tensor values(DType::Int64, {32});
+    std::int64_t next = 0;
+    for (std::int64_t& each : values.data<std::int64_t>()) each = constant ? 12 : next++ % 12;
+    source.record(Rank(0), Iteration(i), made, values);
+  }
+  return said(source, "batch_content", Severity::kFault);
+}
+
+// Q(s) is compared with reward + 0.9 * max Q'(s'), or that times 1 - done; or with data alone.
+std::optional<watch::Bootstrap> bootstrapOf(bool masked, bool ofData = false) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16});
+  const TensorId copy = p.source(TensorRole::kParameter, "Net-2/a/weight", {16, 16});
+  const auto given = [&](const char* name) { return p.source(TensorRole::kConstant, name, {8, 16}); };
+  const auto op = [&](const char* type, std::vector<TensorId> inputs, Attributes attributes = {}) {
+    return p.node(type, "main/no_grad", Phase::kForward, std::move(inputs),
+                  floats(TensorRole::kActivation, "", {8, 16}), {}, "aten", std::move(attributes));
+  };
+  const TensorId q = p.layer("Net/a", p.x, w);
+  TensorId next = ofData ? given("next") : op("max", {p.layer("Net-2/a", given("s2"), copy)});
+  next = op("mul", {next}, {{"other", 0.9}});
+  if (masked) next = op("mul", {next, op("rsub", {given("done")}, {{"other", 1.0}})});
+  const TensorId target = op("add", {given("reward"), next});
+  const TensorId loss =
+      p.node("smooth_l1_loss", "main", Phase::kForward, {q, target}, floats(TensorRole::kLoss, "", {}));
+  p.gradient("Net/a", q, w, loss);
+  return watch::bootstrappedTarget(watch::inOurTerms(p.graph));
+}
+
+std::string adviceFor(const std::string& text) {
+  Program p;
+  FakeSource source(p.graph, 1, 1);
+  source.fail({Rank(0), Iteration(0), {}, text});
+  return std::string(check(source, {watch::parseWatchpoint("run_failed").value()}, {}).first->whatNext());
+}
+
+// A loss of sigmoid(x @ w), or of whether that is above a half; and an optimizer that steps.
+std::string ofLossBy(const char* type) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  TensorId y = p.layer("Net/a", p.x, w);
+  y = p.node(type, "Loss", Phase::kForward, {y}, floats(TensorRole::kActivation, "", {8, 16}));
+  const TensorId loss = p.node("mean", "Loss", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 3);
+  for (int i = 0; i < 3; ++i)
+    for (const TensorId id : {rate, loss}) source.record(Rank(0), Iteration(i), id, numbers({}, 0.1));
+  return said(source, "no_gradient", Severity::kFault);
+}
+
+std::string ofName(const char* type) {
+  Program p;
+  p.node(type, "main", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
+         {{"of", std::string("Net/backbone")}, {"name", std::string("requires_grad")}});
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.graph.nodes().back().outputs[0], numbers({}, 1));
+  return said(source, "no_gradient", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("batch_content looks at classes that the program computes of its batch") {
+  CHECK(contains(ofClasses(true, true), "all labels are equal: every one is 12"));
+  CHECK(ofClasses(true, false).empty());
+  CHECK(ofClasses(false, true).empty());  // the first of all pairs is the right one
+}
+
+TEST_CASE("a target that is made of what comes next is known, and whether the end of an episode ends it") {
+  REQUIRE(bootstrapOf(false));
+  CHECK_FALSE(bootstrapOf(false)->masked);
+  REQUIRE(bootstrapOf(true));
+  CHECK(bootstrapOf(true)->masked);
+  CHECK_FALSE(bootstrapOf(false, true));
+}
+
+TEST_CASE("run_failed knows what is behind the words of PyTorch") {
+  CHECK(
+      contains(adviceFor("RuntimeError: Trying to backward through the graph a second time"), "detach what"));
+  CHECK(contains(adviceFor("IndexError: index out of range in self (a.py:26)"), "do the ids begin at 1"));
+  CHECK(contains(adviceFor("ValueError: no such thing"), "The detail says what happened"));
+}
+
+TEST_CASE("no_gradient names the operator that gives steps where an optimizer finds no gradient") {
+  CHECK(contains(ofLossBy("gt"), "Loss/gt-op1 gives steps, which have no gradient"));
+  CHECK_FALSE(contains(ofLossBy("sigmoid"), "gives steps"));
+}
+
+TEST_CASE("no_gradient takes the recorder's word for what was to be frozen by an attribute of another name") {
+  CHECK(contains(ofName("frozen_in_name"), "Net/backbone was given an attribute requires_grad"));
+  CHECK(ofName("frozen").empty());
+}
+
+}  // namespace msdbg::test
