@@ -367,7 +367,36 @@ std::string ofOverlap(double least, bool cutOff, bool folded) {
   return said(source, "loss_input", Severity::kFault);
 }
 
+// Beside such an overlap the area of the boxes of the batch, of which the least is `least`.
+std::string ofArea(double least, bool folded, std::int64_t columns = 4, bool overlaps = true) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/weight", {16, 16}), y = p.layer("Net", p.x, w);
+  const TensorId boxes = p.source(TensorRole::kLabel, "batch/1", {8, columns});
+  if (overlaps)
+    forward(p, "sub", {forward(p, "minimum", {y, p.x}, {8, 16}), forward(p, "maximum", {y, p.x}, {8, 16})},
+            {8, 16});
+  const auto column = [&](std::int64_t which) {
+    return folded ? boxes : forward(p, "select", {boxes}, {8}, {{"dim", std::int64_t{1}}, {"index", which}});
+  };
+  const TensorId width = forward(p, "sub", {column(2), column(0)}, {8}),
+                 height = forward(p, "sub", {column(3), column(1)}, {8});
+  const TensorId area = forward(p, "mul", {width, height}, {8});
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), area, numbers({8}, 0.5, 0.5 + least));
+  return said(source, "loss_input", Severity::kFault);
+}
+
 }  // namespace
+
+TEST_CASE("loss_input names boxes of the batch that have a negative area, beside an overlap") {
+  for (const bool folded : {false, true}) {
+    CAPTURE(folded);
+    CHECK(contains(ofArea(-0.3, folded), "the area of boxes of batch/1 is below zero"));
+    CHECK(ofArea(0.1, folded).empty());
+    CHECK(ofArea(-0.3, folded, 6).empty());         // something else than boxes
+    CHECK(ofArea(-0.3, folded, 4, false).empty());  // a product of differences may be anything
+  }
+}
 
 TEST_CASE("loss_input names sides of an overlap that are negative when they are multiplied") {
   for (const bool folded : {false, true}) {

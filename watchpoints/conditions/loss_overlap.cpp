@@ -1,4 +1,5 @@
-// Overlaps of boxes whose sides were not cut off at zero.
+// Overlaps of boxes whose sides were not cut off at zero, and boxes that are given by other numbers than
+// their corners.
 #include <algorithm>
 #include <ranges>
 
@@ -60,10 +61,53 @@ double leastOf(EvaluationContext& context, const Node& node) {
   return least;
 }
 
+constexpr std::int64_t kCorners = 4;  // x1, y1, x2, y2
+
+/// The boxes of which a difference of two columns is a side; invalid: it is something else.
+TensorId boxesOf(const Graph& graph, TensorId side) {
+  static constexpr auto kParts = std::to_array<std::string_view>(
+      {"Slice", "Gather", "Squeeze", "aten.select", "aten.slice", "aten.sub"});
+  const Node* node = makerOf(graph, side);
+  if (!is(node, "Sub", "aten.sub") || node->inputs.size() != 2) return {};
+  TensorId boxes;
+  for (TensorId operand : node->inputs) {
+    operand = originOf(graph, operand);
+    for (const Node* part = producerOf(graph, operand); isOneOf(part, kParts) && part->inputs.size() == 1;
+         part = producerOf(graph, operand))
+      operand = originOf(graph, part->inputs[0]);
+    if (boxes.valid() && boxes != operand) return {};
+    boxes = operand;
+  }
+  const core::Shape& shape = graph.tensor(boxes).shape;
+  return shape.known() && shape.rank() > 1 && shape[shape.rank() - 1] == kCorners ? boxes : TensorId();
+}
+
+/// The area of boxes that the batch brings, beside an overlap with others: of corners it is not negative.
+void checkArea(EvaluationContext& context, const Node& node) {
+  const Graph& graph = context.graph();
+  if (!is(&node, "Mul", "aten.mul") || node.inputs.size() != 2) return;
+  const TensorId boxes = boxesOf(graph, node.inputs[0]);
+  if (!boxes.valid() || boxes != boxesOf(graph, node.inputs[1]) || !isData(graph, boxes)) return;
+  const bool overlaps = std::ranges::any_of(graph.nodes(), [&](const Node& other) {
+    return other.phase == core::Phase::kForward && !other.outputs.empty() &&
+           overlapOf(graph, other.outputs.front());
+  });
+  const double least = overlaps ? leastOf(context, node) : 0;
+  if (least >= 0) return;
+  Finding finding =
+      findingAtNode(context, node.id,
+                    "the area of boxes of " + graph.tensor(boxes).name + " is below zero (down to " +
+                        core::formatShort(least) +
+                        "): their last two columns lie before the first two, so that they are no "
+                        "corners (x1, y1, x2, y2), but sizes, or a center and sizes");
+  finding.advice = "Make corners of them before they are compared: x2 = x1 + width, y2 = y1 + height.";
+  context.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void checkOverlap(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
-  if (!learnt[node.outputs.front().index()]) return;
+  if (!learnt[node.outputs.front().index()]) return checkArea(context, node);
   const auto sides = sidesOf(context.graph(), node);
   if (!sides) return;
   const double least = std::min(leastOf(context, *sides->first), leastOf(context, *sides->second));

@@ -19,7 +19,7 @@ void checkReductions(EvaluationContext& context, core::TensorId loss);
 /// that is added to each; a term without gradient. `learnt`: learntTensors().
 void checkNumbers(EvaluationContext& context, core::TensorId loss, const std::vector<bool>& learnt);
 /// An area of two sides that are overlaps and not cut off at zero: the product of two negative ones counts as
-/// one. Its rows tell.
+/// one. The area of boxes of the batch that is negative: they are not given by their corners. Its rows tell.
 void checkOverlap(EvaluationContext& context, const core::Node& node, const std::vector<bool>& learnt);
 /// Of a sum: the density of a normal distribution without the logarithm of its deviation, the weights of a
 /// mixture without theirs: hints.
