@@ -51,6 +51,13 @@ std::string atLevelOps(const RunDescription& run, std::int64_t first, std::int64
 
 std::string deeperCommand(const RunDescription& run, const core::Graph& graph, const watch::Hit& hit) {
   if (hit.writtenAt.valid() && graph.tensor(hit.writtenAt).producer.valid()) return {};  // it names one
+  // An exception, or what the recorder itself found: a mark, one flag. Operators would tell no more.
+  if (hit.node.valid()) {
+    const core::Node& node = graph.node(hit.node);
+    const bool mark = node.domain == "torch" && !node.outputs.empty() &&
+                      graph.tensor(node.outputs.front()).dtype == core::DType::Bool;
+    if (mark || node.domain == "python") return {};
+  }
   if (!hit.iteration.valid() || hit.order == watch::Hit::kAfterAll) return {};
   return atLevelOps(run, std::max<std::int64_t>(hit.iteration.value - 1, 0), hit.iteration.value + 1);
 }

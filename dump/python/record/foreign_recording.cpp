@@ -280,9 +280,12 @@ Status ForeignRecording::take(std::unique_ptr<GraphVersion> graph) {
   m_stale = false;
   m_recorder->graphReady(m_graph->graph());
   if (++m_versions == kManyVersions && !std::exchange(m_saidVersions, true))
-    core::logWarn("what is computed was new in " + std::to_string(m_versions) + " of " +
-                  std::to_string(m_iterations + 1) +
-                  " iterations: each such one has a graph and a segment of its own, and recording is slow");
+    core::logWarn(
+        "the program computed something else in " + std::to_string(m_versions) + " of " +
+        std::to_string(m_iterations + 1) +
+        " iterations (loops of other lengths, or data that are prepared within the loop): each has a "
+        "graph of its own, so that recording is slow and large; --iterations 0-49, or --level modules, "
+        "records less");
   return Ok{};
 }
 
