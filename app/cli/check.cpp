@@ -96,8 +96,7 @@ Error noWholeIteration(CheckView view, const Context& context) {
   view.verdict.whole = false;
   view.verdict.found =
       "no iteration was recorded whole: the end of a step was not seen; a program of PyTorch that changes "
-      "its "
-      "parameters itself may say msdbg.step(n) at the beginning of each of its steps";
+      "its parameters itself may say msdbg.step(n) at the beginning of each of its steps";
   if (context.json) printJson(checkJson(view));
   return {ErrorCode::kUnavailable, view.run.path + ": " + view.verdict.found};
 }

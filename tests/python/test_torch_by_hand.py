@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import Any
 
@@ -121,6 +122,8 @@ def test_of_steps_that_nobody_sees_check_says_so(tmp_path: Any) -> None:
     run = recorded(tmp_path, program)
     done = subprocess.run([built.MSDBG, "check", run], capture_output=True, text=True)
     assert done.returncode == 4 and "no iteration was recorded whole" in done.stderr
+    document = subprocess.run([built.MSDBG, "check", run, "--json"], capture_output=True, text=True)
+    assert document.returncode == 4 and "no iteration was recorded whole" in json.loads(document.stdout)["verdict"]["text"]
 
 
 @pytest.mark.parametrize("level", ["train", "modules", "ops"])

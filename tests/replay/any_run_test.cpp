@@ -5,6 +5,7 @@
 
 #include "replay/history.h"
 #include "replay/loss_course.h"
+#include "replay/recorded_from.h"
 #include "replay/run_state.h"
 #include "tests/replay/fake_run.h"
 #include "tests/watchpoints/small_graph.h"
@@ -46,6 +47,42 @@ TEST_CASE("State and loss of a run without files are told as those of any other"
   CHECK(course->last == 1);
   CHECK(run.recomputable() == nullptr);
   CHECK(run.verifiable() == nullptr);
+}
+
+TEST_CASE("The course of a loss is told by means over a twentieth of it at each end") {
+  FakeRun run(smallGraph(), 1, 0);
+  const core::TensorId loss = run.rows.id("network/ReduceMean-op1");
+  for (std::int64_t iteration = 0; iteration < 60; ++iteration) {
+    run.rows.record(Rank(0), Iteration(iteration), loss, core::Tensor::scalar(1.0F));
+    run.scalars["loss"][{Rank(0), Iteration(iteration)}] = static_cast<double>(100 - iteration);
+  }
+  const auto course = replay::lossCourseOf(run);
+  REQUIRE(course);
+  CHECK(course->window == 3);
+  CHECK(course->first == 100);
+  CHECK(course->last == 41);
+  CHECK(course->firstMean == 99);
+  CHECK(course->lastMean == 42);
+  CHECK_THAT(course->text(), Catch::StartsWith("loss 99 -> 42 in 60 iterations (means of 3 at each end)"));
+}
+
+TEST_CASE("A recording without operators has a command that records them; one with operators has none") {
+  replay::RunDescription description;
+  description.libraries = {{"torch", "2.15"}, {"level", "train"}};
+  description.command = {"msdbg", "dump", "--", "python", "a b.py"};
+  CHECK(replay::deeperLook(description) == "msdbg dump --level ops --iterations 0-49 -- python 'a b.py'");
+  core::Graph graph = smallGraph();
+  watch::Hit hit;
+  hit.iteration = Iteration(7);
+  CHECK_THAT(replay::deeperCommand(description, graph, hit), Catch::Contains("--iterations 6-8 -- python"));
+  hit.writtenAt = graph.nodes().front().outputs.front();
+  CHECK(replay::deeperCommand(description, graph, hit).empty());  // it names the operator
+  description.libraries[1].second = "ops";
+  hit.writtenAt = {};
+  CHECK(replay::deeperCommand(description, graph, hit).empty());
+  CHECK(replay::deeperLook(description).empty());
+  description.libraries.clear();
+  CHECK(replay::deeperLook(description).empty());  // of our own engine
 }
 
 TEST_CASE("A recording of which nothing comes any more says where to look") {

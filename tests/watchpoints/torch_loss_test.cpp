@@ -324,7 +324,8 @@ TEST_CASE("loss_input names classes that are in another order than the rows of t
     return saidOf(p, "loss_input", Severity::kFault);
   };
   const char* const kEmbedding = "main/embedding-op1";
-  CHECK(contains(ofOrder(Way::kKept, kEmbedding), "its classes are the next tokens of another place"));
+  CHECK(contains(ofOrder(Way::kKept, kEmbedding),
+                 "its rows and its classes are flattened in different orders"));
   for (const Way way : {Way::kTransposed, Way::kView, Way::kCopy})
     CHECK(ofOrder(way, kEmbedding).empty());                // so are the rows
   CHECK(ofOrder(Way::kKept, "Net/embedding-op1").empty());  // of other tokens

@@ -50,14 +50,11 @@ std::optional<Bootstrap> bootstrapOf(const Graph& graph, TensorId target) {
 }  // namespace
 
 std::optional<Bootstrap> bootstrappedTarget(const Graph& graph) {
-  static constexpr auto kDifferences = std::to_array<std::string_view>(
-      {"Sub", "aten.sub", "aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.l1_loss"});
   constexpr int kMost = 64;  // each costs a walk through the graph
   int tried = 0;
   const std::vector<bool> differentiated = differentiatedTensors(graph);
   for (const Node& node : graph.nodes()) {
-    if (node.phase != core::Phase::kForward || node.inputs.size() != 2 || !isOneOf(&node, kDifferences))
-      continue;
+    if (node.phase != core::Phase::kForward || !isComparison(node)) continue;
     for (const std::size_t i : {0, 1}) {
       const TensorId target = originOf(graph, node.inputs[i]);
       if (differentiated[target.index()] || !differentiated[node.inputs[1 - i].index()]) continue;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "watchpoints/conditions/makers.h"
+
 namespace msdbg::watch {
 namespace {
 
-bool isData(const core::Graph& graph, const Finding& finding) {
-  if (!finding.tensor.valid()) return false;
-  const core::TensorInfo& info = graph.tensor(finding.tensor);
-  return info.isSource() && (info.role == core::TensorRole::kInput || info.role == core::TensorRole::kLabel);
+bool isOfData(const core::Graph& graph, const Finding& finding) {
+  return finding.tensor.valid() && graph.tensor(finding.tensor).isSource() && isData(graph, finding.tensor);
 }
 
 bool isForward(const core::Graph& graph, const Finding& finding) {
@@ -37,12 +37,14 @@ void DataOrigins::hold(EvaluationContext& context, std::size_t first) {
   for (std::size_t i = first; i < all.size(); ++i) {
     Finding& finding = all[i];
     Rank& rank = m_ranks[finding.rank];
-    if (isData(graph, finding) && (!rank.held.empty() || lacksOperators(context, finding.rank))) {
+    if (isOfData(graph, finding) && (!rank.held.empty() || lacksOperators(context, finding.rank))) {
       rank.held.push_back(std::move(finding));
       continue;
     }
     if (!rank.held.empty() && rank.origin.empty() && isForward(graph, finding) &&
-        !has(context, finding.rank, rank.held.front().iteration, finding.tensor))
+        !has(context, finding.rank, rank.held.front().iteration, finding.tensor) &&
+        !has(context, finding.rank, context.iteration,
+             rank.held.front().tensor))  // else it is given here, too
       rank.origin.push_back(finding);
     others.push_back(std::move(finding));
   }

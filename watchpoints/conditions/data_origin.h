@@ -14,8 +14,8 @@ class DataOrigins {
   /// Of what was found in this iteration, from `first` on: findings of data are held back where the graph has
   /// operators that this iteration did not record.
   void hold(EvaluationContext& context, std::size_t first);
-  /// They come out. The first of each rank names the first operator that a later iteration recorded and that
-  /// made NaN or Inf of finite inputs.
+  /// They come out. The first of each rank names the first operator that made NaN or Inf of finite inputs in
+  /// a later iteration that recorded operators, and in which that tensor is computed, not given.
   void finish(EvaluationContext& context);
 
  private:

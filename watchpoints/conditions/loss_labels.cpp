@@ -41,29 +41,16 @@ void checkShift(EvaluationContext& context) {
 std::span<const core::TensorId> rowsOf(const Node& node) {
   static constexpr auto kAll = std::to_array<std::string_view>(
       {"Add", "Sub", "Mul", "Div", "aten.add", "aten.sub", "aten.mul", "aten.div"});
-  static constexpr auto kFirst = std::to_array<std::string_view>({"LogSoftmax",
-                                                                  "Reshape",
-                                                                  "Flatten",
-                                                                  "Cast",
-                                                                  "Gemm",
-                                                                  "MatMul",
-                                                                  "Dropout",
-                                                                  "LayerNormalization",
-                                                                  "Gelu",
-                                                                  "Relu",
-                                                                  "Tanh",
-                                                                  "Sigmoid",
-                                                                  "aten._log_softmax",
-                                                                  "aten.mm",
-                                                                  "aten.linear",
-                                                                  "aten.native_layer_norm",
-                                                                  "aten.native_dropout",
-                                                                  "aten.gelu",
-                                                                  "aten.relu",
-                                                                  "aten.silu"});
+  static constexpr auto kOurs =
+      std::to_array<std::string_view>({"LogSoftmax", "Reshape", "Flatten", "Cast", "Gemm", "MatMul",
+                                       "Dropout", "LayerNormalization", "Gelu", "Relu", "Tanh", "Sigmoid"});
+  static constexpr auto kTheirs = std::to_array<std::string_view>(
+      {"aten._log_softmax", "aten.mm", "aten.linear", "aten.native_layer_norm", "aten.native_dropout",
+       "aten.gelu", "aten.relu", "aten.silu"});
   const std::span<const core::TensorId> inputs = node.inputs;
   if (isOneOf(&node, kAll)) return inputs;
-  if (isOneOf(&node, kFirst)) return inputs.first(std::min<std::size_t>(inputs.size(), 1));
+  if (isOneOf(&node, kOurs) || isOneOf(&node, kTheirs))
+    return inputs.first(std::min<std::size_t>(inputs.size(), 1));
   if (node.opType == "aten.addmm" && inputs.size() > 1) return inputs.subspan(1, 1);
   return {};
 }
@@ -111,11 +98,13 @@ void checkOrder(EvaluationContext& context) {
   for (const Node& loss : graph.nodes()) {
     const std::string tokens = foreignAttribute(loss, fact::kNextAcross, std::string());
     if (tokens.empty() || loss.inputs.empty() || !keepsOrderOf(graph, loss.inputs.front(), tokens)) continue;
-    Finding finding = findingAtNode(context, loss.id,
-                                    "its classes are the next tokens of another place than its rows are of: "
-                                    "they are laid end to end sample "
-                                    "by sample where " +
-                                        tokens + " has place by place, or the other way round");
+    Finding finding = findingAtNode(
+        context, loss.id,
+        "its rows and its classes are flattened in different orders, one sample after the other and one "
+        "place "
+        "after the other: each row is compared with the next token of another place; the rows have the order "
+        "of " +
+            tokens);
     finding.advice =
         "Transpose one of the two before both are flattened: logits.transpose(0, 1), or the labels' .t().";
     return context.findings.push_back(std::move(finding));

@@ -21,13 +21,23 @@ bool is(const Node* node, std::string_view ours, std::string_view theirs) {
   return node && (node->opType == ours || node->opType == theirs);
 }
 
+/// The tensor that this one is a part of, past what takes parts; itself where it is whole.
+TensorId wholeOf(const Graph& graph, TensorId tensor) {
+  static constexpr auto kParts =
+      std::to_array<std::string_view>({"Slice", "Gather", "Squeeze", "aten.select", "aten.slice"});
+  tensor = originOf(graph, tensor);
+  const Node* node = producerOf(graph, tensor);
+  for (int steps = 0; steps < 3 && isOneOf(node, kParts); ++steps) {
+    tensor = originOf(graph, node->inputs[0]);
+    node = producerOf(graph, tensor);
+  }
+  return tensor;
+}
+
 /// min(ends) - max(beginnings): how far two intervals overlap; nullptr: the tensor is something else. Past
 /// what takes parts of it.
 const Node* overlapOf(const Graph& graph, TensorId tensor) {
-  static constexpr auto kParts =
-      std::to_array<std::string_view>({"Slice", "Gather", "Squeeze", "aten.select", "aten.slice"});
-  const Node* node = makerOf(graph, tensor);
-  for (int steps = 0; steps < 3 && isOneOf(node, kParts); ++steps) node = makerOf(graph, node->inputs[0]);
+  const Node* node = producerOf(graph, wholeOf(graph, tensor));
   if (!is(node, "Sub", "aten.sub") || node->inputs.size() != 2) return nullptr;
   const Node *ends = makerOf(graph, node->inputs[0]), *begins = makerOf(graph, node->inputs[1]);
   return is(ends, "Min", "aten.minimum") && is(begins, "Max", "aten.maximum") ? node : nullptr;
@@ -65,19 +75,10 @@ constexpr std::int64_t kCorners = 4;  // x1, y1, x2, y2
 
 /// The boxes of which a difference of two columns is a side; invalid: it is something else.
 TensorId boxesOf(const Graph& graph, TensorId side) {
-  static constexpr auto kParts = std::to_array<std::string_view>(
-      {"Slice", "Gather", "Squeeze", "aten.select", "aten.slice", "aten.sub"});
   const Node* node = makerOf(graph, side);
   if (!is(node, "Sub", "aten.sub") || node->inputs.size() != 2) return {};
-  TensorId boxes;
-  for (TensorId operand : node->inputs) {
-    operand = originOf(graph, operand);
-    for (const Node* part = producerOf(graph, operand); isOneOf(part, kParts) && part->inputs.size() == 1;
-         part = producerOf(graph, operand))
-      operand = originOf(graph, part->inputs[0]);
-    if (boxes.valid() && boxes != operand) return {};
-    boxes = operand;
-  }
+  const TensorId boxes = wholeOf(graph, node->inputs[0]);
+  if (boxes != wholeOf(graph, node->inputs[1])) return {};
   const core::Shape& shape = graph.tensor(boxes).shape;
   return shape.known() && shape.rank() > 1 && shape[shape.rank() - 1] == kCorners ? boxes : TensorId();
 }

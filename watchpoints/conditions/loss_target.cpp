@@ -198,8 +198,6 @@ void checkCollapse(EvaluationContext& context, TensorId loss, const std::vector<
 }  // namespace
 
 void checkTarget(EvaluationContext& context, TensorId loss) {
-  static constexpr auto kDifferences = std::to_array<std::string_view>(
-      {"Sub", "aten.sub", "aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.l1_loss"});
   const Graph& graph = context.graph();
   const std::vector<bool> differentiated = differentiatedTensors(graph), parts = partsOf(graph, loss);
   checkCollapse(context, loss, differentiated);
@@ -207,9 +205,7 @@ void checkTarget(EvaluationContext& context, TensorId loss) {
     if (node.phase != core::Phase::kForward || node.outputs.empty() || !parts[node.outputs.front().index()])
       continue;
     if (isProduct(&node) && checkTeacher(context, loss, node, differentiated)) return;
-    if (isOneOf(&node, kDifferences) && node.inputs.size() == 2 &&
-        checkNextValue(context, node, differentiated))
-      return;
+    if (isComparison(node) && checkNextValue(context, node, differentiated)) return;
   }
 }
 

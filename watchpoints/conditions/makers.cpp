@@ -57,6 +57,12 @@ bool isProduct(const Node* node) {
   return isOneOf(node, kProducts);
 }
 
+bool isComparison(const Node& node) {
+  static constexpr auto kDifferences = std::to_array<std::string_view>(
+      {"Sub", "aten.sub", "aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.l1_loss"});
+  return node.inputs.size() == 2 && isOneOf(&node, kDifferences);
+}
+
 static void addSummands(const Graph& graph, Summand part, int depth, std::vector<Summand>& parts) {
   constexpr int kDeepest = 8;
   const Node* node = producerOf(graph, part.tensor);

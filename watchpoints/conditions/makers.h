@@ -25,6 +25,8 @@ std::optional<double> constantBeside(const core::Graph& graph, const core::Node&
 /// Add, Sub, and Mul, ours or PyTorch's, which may read parts of larger tensors; false for nullptr.
 bool isSum(const core::Node* node);
 bool isProduct(const core::Node* node);
+/// What compares its two inputs by their difference: Sub, and the errors that PyTorch computes of one.
+bool isComparison(const core::Node& node);
 /// What sums and differences, one within the other, make of a tensor: what they add, and what they subtract.
 /// Itself where it is no sum.
 struct Summand {

@@ -65,8 +65,8 @@ bool updatesAny(const core::Graph& graph, const core::Node& node) {
          });
 }
 
-/// The last operator on the way from a parameter to the loss that gives steps, which have no gradient;
-/// nullptr: none.
+/// The last operator on the way from a parameter to the loss that computes a step function, which has no
+/// gradient; nullptr: none.
 const core::Node* lastStepOperator(const core::Graph& graph) {
   static constexpr auto kSteps = std::to_array<std::string_view>(
       {"Greater", "GreaterOrEqual", "Less",       "LessOrEqual", "Equal",       "Round",      "Sign",
@@ -123,15 +123,13 @@ bool addNothingUpdated(EvaluationContext& context) {
     return true;
   }
   if (const core::Node* steps = differentiated ? nullptr : lastStepOperator(graph)) {
-    Finding finding =
-        findingAtNode(context, steps->id,
-                      "no parameter gets a gradient from the loss, and no step of the optimizer "
-                      "updates any: " +
-                          steps->name + " gives steps, which have no gradient");
+    Finding finding = findingAtNode(
+        context, steps->id,
+        "no parameter gets a gradient from the loss, and no step of the optimizer updates any: " +
+            steps->name + " computes a step function, which has no gradient");
     finding.advice =
-        "Compute the loss of what comes before it, probabilities in place of yes and no. requires_grad = "
-        "True, "
-        "set on a loss by hand, only hides the error.";
+        "Compute the loss of what comes before it, probabilities in place of yes and no. Setting "
+        "requires_grad = True on a loss by hand only hides the error.";
     context.findings.push_back(std::move(finding));
     return true;
   }

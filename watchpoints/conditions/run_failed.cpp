@@ -29,52 +29,53 @@ bool namesALine(const std::string& text) {
   return std::regex_search(text, place);
 }
 
-/// What is behind the words of PyTorch that many a user meets.
+/// What is behind messages of PyTorch that many a user meets.
 struct Known {
   std::string_view text, advice;
 };
 constexpr Known kKnown[] = {
     {"Trying to backward through the graph a second time",
      "Something that an iteration before computed is still part of this loss, and backward() has freed its "
-     "graph: detach what is carried from step to step (state = state.detach(), for each of a tuple), or add "
-     "up losses before one backward(). retain_graph=True hides it, and makes each step slower than the "
-     "last."},
+     "graph: detach what is carried from step to step (state = state.detach(), for each of a tuple), or "
+     "add up losses before one backward(). retain_graph=True hides it, and makes each step slower."},
     {"has been modified by an inplace operation",
      "A value that backward() needs was written over: +=, .add_(), x[...] = y, or a step of an optimizer "
      "between forward and backward. Write the line that changes it without in place; "
      "torch.autograd.set_detect_anomaly(True) names the operator that needs it."},
     {"does not require grad and does not have a grad_fn",
-     "The loss is made of no parameter by operators that have a gradient: was it computed under no_grad(), "
-     "of "
+     "No operator with a gradient leads from a parameter to the loss: was it computed under no_grad(), of "
      "detach(), item(), argmax(), a comparison, round() or a new tensor, or is all of the model frozen?"},
     {"index out of range in self",
      "An index is not below the number of rows of its table (nn.Embedding): do the ids begin at 1, are there "
      "new ones, or does a token for padding or unknown lie outside?"},
     {"is out of bounds",
-     "A class or index is not below the number that there are: do the labels begin at 1, is the last layer "
-     "as "
-     "wide as there are classes, is what is to be left out the loss's ignore_index?"},
+     "A class or an index is too large for the classes or rows that there are: do the labels begin at 1, "
+     "has the last layer an output for each class, is what is to be left out the loss's ignore_index?"},
     {"expected scalar type",
-     "Two dtypes meet: classes are int64 (.long()), what is compared by an error float32 (.float()), and "
-     "NumPy "
+     "Two dtypes meet: classes are int64 (.long()), what an error compares is float32 (.float()), and NumPy "
      "gives float64 unless it is asked otherwise."},
     {"must have the same dtype",
-     "Two dtypes meet: what NumPy gives is float64 unless it is asked otherwise; a part under autocast gives "
-     "16 "
-     "bits, and a table of numbers of its own stays as it is."},
+     "Two dtypes meet: NumPy gives float64 unless it is asked otherwise; what is computed under autocast has "
+     "16 bits, what is computed outside of it has not."},
     {"shapes cannot be multiplied",
-     "A layer is as wide as what is given to it would have to be: print the shape before it; a flatten() "
-     "that "
-     "takes the batch along, or a layer that was made for another size of image, ends so."},
+     "A layer expects another number of features than it is given: print the shape before it. A flatten() "
+     "that takes the batch along ends so, and a layer that was made for images of another size."},
     {"out of memory",
-     "Keep no graphs from step to step (loss.item() for what is only printed, torch.no_grad() for "
-     "evaluation), "
+     "Keep no graphs from step to step (loss.item() for what is only printed, no_grad() for evaluation), "
      "then lower the batch, or recompute activations (torch.utils.checkpoint)."},
     {"to be on the same device",
-     "Something was left on the CPU: move the model before the optimizer is made, each batch, and tensors "
-     "that "
-     "are made within forward() (device=x.device), or keep them as buffers (register_buffer)."},
+     "Something was left on the CPU: move the model before the optimizer is made, move each batch, and make "
+     "tensors within forward() where its input lies (device=x.device), or keep them by register_buffer()."},
 };
+
+/// Of an exception of Python alone: other programs have words of their own.
+std::string_view knownAdvice(const std::string& text) {
+  const std::size_t message = text.find("Error: ");
+  if (message == std::string::npos) return {};
+  for (const Known& known : kKnown)
+    if (text.find(known.text, message) != std::string::npos) return known.advice;
+  return {};
+}
 
 /// Better than the condition's own, where the text tells more than a node would; else "".
 std::string adviceOf(const Source::RunFailure& failure) {
@@ -82,8 +83,7 @@ std::string adviceOf(const Source::RunFailure& failure) {
     return "Look at the line of Python that the detail names: what it calls ended the process, by an "
            "assertion in C++, memory that is not there, or on purpose. The node is the last that is known to "
            "have run.";
-  for (const Known& known : kKnown)
-    if (failure.text.find(known.text) != std::string::npos) return std::string(known.advice);
+  if (const std::string_view advice = knownAdvice(failure.text); !advice.empty()) return std::string(advice);
   if (!failure.node.valid() && namesALine(failure.text))
     return "Mend the line that the detail names: what is written there was refused before it could be "
            "computed.";
