@@ -110,6 +110,7 @@ class MainWindow : public QMainWindow {
   void offersChanged();
   void ask(Ask question);
   void showWorkspace(bool shown);
+  void restorePanels();
   void defaultLayout();
   void restoreLayout();
   void stepHit(int direction);

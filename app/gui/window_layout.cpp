@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QLayout>
 #include <QMenuBar>
 #include <QSettings>
 #include <QStackedWidget>
@@ -220,6 +221,15 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   QMainWindow::closeEvent(event);
 }
 
+// Qt (6.4) shows the tab bars that it restores one after the other, from a set that the window's layout frees
+// when it is activated; and to show one activates it. So it must not be active meanwhile.
+void MainWindow::restorePanels() {
+  layout()->setEnabled(false);
+  restoreState(m_layoutOfRun, kLayoutVersion);
+  layout()->setEnabled(true);
+  layout()->activate();
+}
+
 // Without a run only the start page is there: docks keep their place, unseen.
 void MainWindow::showWorkspace(bool shown) {
   if (!shown && m_workspaceShown) m_layoutOfRun = saveState(kLayoutVersion);
@@ -230,7 +240,7 @@ void MainWindow::showWorkspace(bool shown) {
     dock->toggleViewAction()->setEnabled(shown);
     if (!shown) dock->hide();
   }
-  if (shown) restoreState(m_layoutOfRun, kLayoutVersion);
+  if (shown) restorePanels();
   if (shown && std::exchange(m_layoutIsDefault, false)) defaultLayout();
   m_tools->setVisible(shown);
   m_runStatus->setVisible(shown);
