@@ -208,9 +208,9 @@ Result<int> diffValues(const OpenedRun& run, const DiffOptions& options, const C
   const replay::Measures measures =
       replay::measureTensors(*value, inOwnDType(file, value->dtype()), context.cancel);
   if (context.cancel.cancelled()) return cancelledError();
-  const replay::Verdict verdict = measures.different == 0        ? replay::Verdict::kEqual
-                                  : within(measures, *tolerance) ? replay::Verdict::kWithin
-                                                                 : replay::Verdict::kDifferent;
+  const replay::Agreement verdict = measures.different == 0        ? replay::Agreement::kEqual
+                                    : within(measures, *tolerance) ? replay::Agreement::kWithin
+                                                                   : replay::Agreement::kDifferent;
   const ValuesView view{run, tensor, rank, iteration, measures, verdict, options.values, tolerance->text(),
                         {}};
   if (context.json)
@@ -218,7 +218,7 @@ Result<int> diffValues(const OpenedRun& run, const DiffOptions& options, const C
   else
     printValuesDiff(view);
   return withDamage(
-      run, computing.withDifferences(verdict == replay::Verdict::kDifferent ? kExitHits : kExitFine));
+      run, computing.withDifferences(verdict == replay::Agreement::kDifferent ? kExitHits : kExitFine));
 }
 
 Result<int> diff(DiffOptions options, const Context& context) {

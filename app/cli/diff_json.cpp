@@ -4,24 +4,24 @@
 
 namespace msdbg::app {
 
+using replay::Agreement;
 using replay::ComparedBy;
 using replay::ComparisonMode;
 using replay::TensorComparison;
-using replay::Verdict;
 
-const char* verdictName(Verdict verdict) {
+const char* agreementName(Agreement verdict) {
   switch (verdict) {
-    case Verdict::kEqual:
+    case Agreement::kEqual:
       return "equal";
-    case Verdict::kWithin:
+    case Agreement::kWithin:
       return "within_tolerance";
-    case Verdict::kDifferent:
+    case Agreement::kDifferent:
       return "different";
-    case Verdict::kUndecided:
+    case Agreement::kUndecided:
       return "undecided";
-    case Verdict::kUnknown:
+    case Agreement::kUnknown:
       return "not_recorded";
-    case Verdict::kByNature:
+    case Agreement::kByNature:
       return "by_nature";
   }
   return "";
@@ -89,7 +89,7 @@ Json tensorJson(const DiffView& view, const TensorComparison& c) {
   json["rank"] = c.rankA.value;
   json["rank_b"] = c.rankB.value;
   json["order"] = c.order < 0 ? Json() : Json(c.order);
-  json["verdict"] = verdictName(c.verdict);
+  json["verdict"] = agreementName(c.verdict);
   json["by"] = byName(c.by) ? Json(byName(c.by)) : Json();
   json["other_type"] = c.otherType;
   json["inputs_differ"] = c.inputsDiffer;
@@ -248,8 +248,8 @@ Json valuesDiffJson(const ValuesView& view) {
   json["iteration"] = view.iteration.value;
   addStep(json, view.run, view.rank, view.iteration);
   json["tolerance"] = view.tolerance;
-  json["verdict"] = verdictName(view.verdict);
-  json["differs"] = view.verdict == Verdict::kDifferent;
+  json["verdict"] = agreementName(view.verdict);
+  json["differs"] = view.verdict == Agreement::kDifferent;
   json["source"] = sourceJson(view.run.graph(), framesOf(view.run.graph(), view.tensor));
   json["measures"] = measuresJson(view.measures);
   return json;

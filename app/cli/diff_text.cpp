@@ -13,10 +13,10 @@ namespace msdbg::app {
 
 using core::formatShort;
 using core::printable;
+using replay::Agreement;
 using replay::Comparison;
 using replay::ComparisonMode;
 using replay::TensorComparison;
-using replay::Verdict;
 
 std::string nameOf(const DiffView& view, const TensorComparison& c) {
   const std::string a = printable(tensorName(view.a.graph().tensor(c.a)));
@@ -69,19 +69,19 @@ void printEvidence(const DiffView& view, const TensorComparison& c) {
 
 std::string readText(const TensorComparison& c) {
   switch (c.verdict) {
-    case Verdict::kEqual:
+    case Agreement::kEqual:
       return "equal";
-    case Verdict::kWithin:
+    case Agreement::kWithin:
       return "within the tolerance";
-    case Verdict::kDifferent:
-    case Verdict::kUndecided:
+    case Agreement::kDifferent:
+    case Agreement::kUndecided:
       return c.measures
                  ? fmt::format("differs: max abs {}, {} of the largest", formatShort(c.measures->maxAbs, 4),
                                formatShort(c.measures->scaled(), 3))
                  : std::string(c.otherType ? "of another type" : "differs");
-    case Verdict::kUnknown:
+    case Agreement::kUnknown:
       return c.b.valid() ? "not recorded" : "only in the first";
-    case Verdict::kByNature:
+    case Agreement::kByNature:
       return "of other samples";
   }
   return "";
@@ -161,9 +161,9 @@ std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) 
                                   std::to_string(c.rankA.value)};
   if (!c.measures) {
     row.insert(row.end(), {"", c.atLeast > 0 ? ">= " + formatShort(c.atLeast, 3) : "", "", "", "", ""});
-    row.emplace_back(c.otherType                        ? typesText(view, c)
-                     : c.verdict == Verdict::kUndecided ? "nobody knows how much"
-                                                        : "");
+    row.emplace_back(c.otherType                          ? typesText(view, c)
+                     : c.verdict == Agreement::kUndecided ? "nobody knows how much"
+                                                          : "");
     return row;
   }
   const replay::Measures& m = *c.measures;
@@ -174,7 +174,7 @@ std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) 
        m.ulps ? groupedNumber(static_cast<std::int64_t>(std::min<std::uint64_t>(m.maxUlp, INT64_MAX))) : ""});
   const std::string kinds = kindsText(m);
   row.push_back(!kinds.empty() && m.otherNonFinite() ? kinds
-                : c.verdict == Verdict::kWithin      ? "within the tolerance"
+                : c.verdict == Agreement::kWithin    ? "within the tolerance"
                 : c.order >= 0 && !c.inputsDiffer && !c.inputsUnknown && !c.inputsByNature ? "begins here"
                                                                                            : "");
   return row;
@@ -301,13 +301,13 @@ void printValuesDiff(const ValuesView& view) {
   const std::string where = sourceLine(view.run.graph().userFrame(framesOf(view.run.graph(), view.tensor)));
   fmt::print("{}, rank {}, iteration {} against {}: {}\n", printable(tensorName(tensor)), view.rank.value,
              replay::iterationText(*view.run.run, view.rank, view.iteration), printable(view.file),
-             view.verdict == Verdict::kEqual    ? "equal in every bit"
-             : view.verdict == Verdict::kWithin ? "within the tolerance"
-                                                : "different");
+             view.verdict == Agreement::kEqual    ? "equal in every bit"
+             : view.verdict == Agreement::kWithin ? "within the tolerance"
+                                                  : "different");
   printDiffFact("line", printable(where));
   printDiffFact("type", fmt::format("{} {} against {}", core::dtypeName(view.measures.dtypeA),
                                     view.measures.shape.text(), core::dtypeName(view.measures.dtypeB)));
-  if (view.verdict != Verdict::kEqual) printMeasures(view.measures, view.lastBit, "the run", "the file");
+  if (view.verdict != Agreement::kEqual) printMeasures(view.measures, view.lastBit, "the run", "the file");
 }
 
 }  // namespace msdbg::app

@@ -28,7 +28,7 @@ struct ValuesView {
   core::Rank rank;
   core::Iteration iteration;
   const replay::Measures& measures;
-  replay::Verdict verdict;
+  replay::Agreement verdict;
   std::string file, tolerance;
   std::optional<double> lastBit;
 };
@@ -53,6 +53,6 @@ void printMeasures(const replay::Measures& measures, std::optional<double> lastB
 std::string kindsText(const replay::Measures& measures);
 std::string percentText(double share);
 Json measuresJson(const replay::Measures& measures);
-const char* verdictName(replay::Verdict verdict);
+const char* agreementName(replay::Agreement verdict);
 
 }  // namespace msdbg::app

@@ -23,7 +23,7 @@ using core::TensorInfo;
 namespace {
 
 // What is known of one pair of ranks in a step, by A's ids.
-using Verdicts = std::vector<std::optional<Verdict>>;
+using Agreements = std::vector<std::optional<Agreement>>;
 
 class Comparer {
  public:
@@ -77,7 +77,7 @@ class Comparer {
   Status compareStep(const Step& step) {
     StepSummary summary{.a = step.a, .b = step.b};
     std::vector<TensorComparison> different;
-    std::vector<Verdicts> before = std::exchange(m_verdicts, std::vector<Verdicts>(m_ranks.size()));
+    std::vector<Agreements> before = std::exchange(m_verdicts, std::vector<Agreements>(m_ranks.size()));
     m_inputsScaled = 0;
     for (std::size_t r = 0; r < m_ranks.size(); ++r) {
       const auto [rankA, rankB] = m_ranks[r];
@@ -110,15 +110,16 @@ class Comparer {
       if (m_options.cancel.cancelled()) return Error(ErrorCode::kCancelled, "interrupted");
       if (!pair.wanted[i]) continue;
       const AlignedTensor& tensor = pair.alignment.tensors[i];
-      Verdict& verdict = m_verdicts[r][tensor.a.index()].emplace(Verdict::kByNature);
+      Agreement& verdict = m_verdicts[r][tensor.a.index()].emplace(Agreement::kByNature);
       if (pair.judged[i]) {
         TensorComparison one =
             m_reader.compare({rankA, rankB, step.a, step.b}, tensor, measure, autoOf(pair, tensor, r));
         verdict = one.verdict;
         noteScale(pair, one);
-        if (verdict == Verdict::kDifferent || verdict == Verdict::kUndecided || m_options.all) {
+        if (verdict == Agreement::kDifferent || verdict == Agreement::kUndecided || m_options.all) {
           addInputs(one, pair, r);
-          if (verdict != Verdict::kEqual && verdict != Verdict::kUnknown) different.push_back(std::move(one));
+          if (verdict != Agreement::kEqual && verdict != Agreement::kUnknown)
+            different.push_back(std::move(one));
         }
       }
       counts.add(verdict);
@@ -136,7 +137,7 @@ class Comparer {
 
   // What is carried has grown apart by so much: all that is made of it may be.
   void noteScale(const AlignedPair&, const TensorComparison& one) {
-    if (one.verdict == Verdict::kWithin && one.order < 0 && one.measures)
+    if (one.verdict == Agreement::kWithin && one.order < 0 && one.measures)
       m_inputsScaled = std::max(m_inputsScaled, one.measures->scaled());
   }
 
@@ -154,12 +155,12 @@ class Comparer {
     for (const TensorId input : pair.a.inputs(node))
       for (std::size_t other = 0; other < m_verdicts.size(); ++other) {
         if (other != r && (!together || m_verdicts[other].empty())) continue;
-        const std::optional<Verdict> verdict = m_verdicts[other][input.index()];
-        const bool differs = verdict && (*verdict == Verdict::kDifferent || *verdict == Verdict::kUndecided ||
-                                         *verdict == Verdict::kWithin);
-        one.inputsByNature = one.inputsByNature || verdict == Verdict::kByNature;
+        const std::optional<Agreement> verdict = m_verdicts[other][input.index()];
+        const bool differs = verdict && (*verdict == Agreement::kDifferent ||
+                                         *verdict == Agreement::kUndecided || *verdict == Agreement::kWithin);
+        one.inputsByNature = one.inputsByNature || verdict == Agreement::kByNature;
         one.inputsDiffer = one.inputsDiffer || differs;
-        one.inputsUnknown = one.inputsUnknown || !verdict || *verdict == Verdict::kUnknown;
+        one.inputsUnknown = one.inputsUnknown || !verdict || *verdict == Agreement::kUnknown;
       }
   }
 
@@ -168,22 +169,22 @@ class Comparer {
       if (m_found.different.size() < kMostDifferent) m_found.different.push_back(each);
   }
 
-  void describeFirst(const std::vector<TensorComparison>& different, const std::vector<Verdicts>& before) {
+  void describeFirst(const std::vector<TensorComparison>& different, const std::vector<Agreements>& before) {
     const TensorComparison& what =
-        *std::ranges::find(different, Verdict::kDifferent, &TensorComparison::verdict);
+        *std::ranges::find(different, Agreement::kDifferent, &TensorComparison::verdict);
     const AlignedPair& pair = m_pairs.of(what.rankA, what.iterationA, what.rankB, what.iterationB);
     m_found.first = firstDifference(m_a, m_b, pair, m_reader, what);
     if (what.order < 0) m_found.first->equalAfterUpdate = afterUpdate(what, before);
   }
 
-  std::optional<bool> afterUpdate(const TensorComparison& what, const std::vector<Verdicts>& before) const {
+  std::optional<bool> afterUpdate(const TensorComparison& what, const std::vector<Agreements>& before) const {
     const TensorId update = updates()[what.a.index()];
     if (!update.valid() || !m_previous || m_previous->a.value + 1 != what.iterationA.value)
       return std::nullopt;
     for (std::size_t r = 0; r < before.size(); ++r) {
       if (m_ranks[r].first != what.rankA || before[r].empty()) continue;
-      if (const auto verdict = before[r][update.index()]; verdict && *verdict != Verdict::kUnknown)
-        return *verdict == Verdict::kEqual;
+      if (const auto verdict = before[r][update.index()]; verdict && *verdict != Agreement::kUnknown)
+        return *verdict == Agreement::kEqual;
     }
     return std::nullopt;
   }
@@ -203,7 +204,7 @@ class Comparer {
   AlignedPairs m_pairs;
   Comparison m_found;
   std::optional<Step> m_previous;
-  std::vector<Verdicts> m_verdicts;  // by pair of ranks, of this step
+  std::vector<Agreements> m_verdicts;  // by pair of ranks, of this step
   double m_inputsScaled = 0;
   mutable std::optional<std::vector<TensorId>> m_updates;
 };

@@ -32,7 +32,7 @@ struct ComparisonOptions {
 /// of ranks what should be equal on all of them: of the first ranks parameters, reduced gradients, updates.
 core::Result<Comparison> compareRuns(Run& a, Run& b, const core::IndexList& wanted,
                                      const std::vector<core::Rank>& ranks, const ComparisonOptions& options);
-/// What the parallel plan says is equal on both is compared; the rest is Verdict::kByNature.
+/// What the parallel plan says is equal on both is compared; the rest is Agreement::kByNature.
 core::Result<Comparison> compareRanks(Run& run, core::Rank a, core::Rank b, const core::IndexList& wanted,
                                       const ComparisonOptions& options);
 /// Of each of these ranks. There is no first difference: parameters change by nature.

@@ -2,24 +2,24 @@
 
 namespace msdbg::replay {
 
-void Counts::add(Verdict verdict) {
+void Counts::add(Agreement verdict) {
   switch (verdict) {
-    case Verdict::kEqual:
+    case Agreement::kEqual:
       ++equal;
       break;
-    case Verdict::kWithin:
+    case Agreement::kWithin:
       ++within;
       break;
-    case Verdict::kDifferent:
+    case Agreement::kDifferent:
       ++different;
       break;
-    case Verdict::kUndecided:
+    case Agreement::kUndecided:
       ++undecided;
       break;
-    case Verdict::kUnknown:
+    case Agreement::kUnknown:
       ++unknown;
       break;
-    case Verdict::kByNature:
+    case Agreement::kByNature:
       ++byNature;
       break;
   }

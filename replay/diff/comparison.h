@@ -17,7 +17,7 @@
 
 namespace msdbg::replay {
 
-enum class Verdict {
+enum class Agreement {
   kEqual,      // in every bit
   kWithin,     // within the tolerance
   kDifferent,  // or of another type
@@ -32,7 +32,7 @@ struct TensorComparison {
   core::Iteration iterationA, iterationB;
   std::int64_t order = -1;  // of the node that makes A's; -1: a source
   core::TensorId a = {}, b = {};
-  Verdict verdict = Verdict::kUnknown;
+  Agreement verdict = Agreement::kUnknown;
   ComparedBy by = ComparedBy::kNothing;
   bool otherType = false;  // dtypes or shapes differ; of other shapes nothing is measured
   std::optional<Measures> measures = {};
@@ -49,7 +49,7 @@ struct TensorComparison {
 struct Counts {
   std::int64_t equal = 0, within = 0, different = 0, undecided = 0, unknown = 0, byNature = 0;
 
-  void add(Verdict verdict);
+  void add(Agreement verdict);
   Counts& operator+=(const Counts& more);
   std::int64_t compared() const { return equal + within + different + undecided; }
 };

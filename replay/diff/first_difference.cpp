@@ -25,7 +25,7 @@ TensorComparison read(const AlignedPair& pair, PairReader& reader, const TensorC
                           {.side = &pair.a, .alignment = &pair.alignment});
   unknown.b = found->b;
   unknown.order = found->order;
-  unknown.verdict = Verdict::kByNature;
+  unknown.verdict = Agreement::kByNature;
   return unknown;
 }
 

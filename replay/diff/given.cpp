@@ -61,16 +61,16 @@ class Givens {
                            .a = tensor.a,
                            .b = tensor.b};
       one.by = ComparedBy::kValues;
-      one.verdict = whole == theirs ? Verdict::kEqual : Verdict::kDifferent;
+      one.verdict = whole == theirs ? Agreement::kEqual : Agreement::kDifferent;
       add(kBatches, one);
     }
   }
 
  private:
   void add(Group group, const TensorComparison& one) {
-    if (one.verdict == Verdict::kUnknown) return;
+    if (one.verdict == Agreement::kUnknown) return;
     ++groups[group].compared;
-    if (one.verdict != Verdict::kEqual) groups[group].first = one;
+    if (one.verdict != Agreement::kEqual) groups[group].first = one;
   }
 
   // Of all ranks, one behind the other: rows are the first dimension. Empty: not of all of them.

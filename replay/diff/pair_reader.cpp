@@ -65,12 +65,12 @@ TensorComparison PairReader::compare(const Places& at, const AlignedTensor& tens
   if (hashA && hashB) {
     found.by = ComparedBy::kHashes;
     if (*hashA == *hashB && !found.otherType) {
-      found.verdict = Verdict::kEqual;
+      found.verdict = Agreement::kEqual;
       return found;
     }
-    found.verdict = Verdict::kDifferent;
+    found.verdict = Agreement::kDifferent;
     if (m_tolerance.kind == Tolerance::Kind::kExact && !measure) return found;
-    if (m_tolerance.kind != Tolerance::Kind::kExact) found.verdict = Verdict::kUndecided;
+    if (m_tolerance.kind != Tolerance::Kind::kExact) found.verdict = Agreement::kUndecided;
   }
   const auto valueA = value(m_a, at.rankA, at.iterationA, tensor.a);
   const auto valueB = valueA ? value(m_b, at.rankB, at.iterationB, tensor.b) : std::nullopt;
@@ -85,15 +85,15 @@ void PairReader::compareValues(const Tensor& a, const Tensor& b, TensorCompariso
   found.by = ComparedBy::kValues;
   if (a.shape() != b.shape()) {
     found.otherType = true;
-    found.verdict = Verdict::kDifferent;
+    found.verdict = Agreement::kDifferent;
     return;
   }
   found.measures = measureTensors(a, b, m_cancel);
   if (found.measures->different == 0)
-    found.verdict = found.otherType && m_tolerance.kind == Tolerance::Kind::kExact ? Verdict::kDifferent
-                                                                                   : Verdict::kEqual;
+    found.verdict = found.otherType && m_tolerance.kind == Tolerance::Kind::kExact ? Agreement::kDifferent
+                                                                                   : Agreement::kEqual;
   else
-    found.verdict = within(found, how) ? Verdict::kWithin : Verdict::kDifferent;
+    found.verdict = within(found, how) ? Agreement::kWithin : Agreement::kDifferent;
 }
 
 void PairReader::compareStatistics(TensorComparison& found) {
@@ -107,7 +107,7 @@ void PairReader::compareStatistics(TensorComparison& found) {
   found.statistics.emplace(a, b);
   found.atLeast = boundOf(a, b);
   if (a.hash == b.hash && a.hash != core::Hash128() && !found.otherType) {
-    found.verdict = Verdict::kEqual;
+    found.verdict = Agreement::kEqual;
     return;
   }
   const bool nonFinite = a.nan != b.nan || a.posInf != b.posInf || a.negInf != b.negInf;
@@ -115,7 +115,7 @@ void PairReader::compareStatistics(TensorComparison& found) {
   const bool surely =
       m_tolerance.kind == Tolerance::Kind::kExact || nonFinite || a.count != b.count ||
       (m_tolerance.kind == Tolerance::Kind::kScaled && found.atLeast > m_tolerance.scale * scale);
-  found.verdict = surely ? Verdict::kDifferent : Verdict::kUndecided;
+  found.verdict = surely ? Agreement::kDifferent : Agreement::kUndecided;
 }
 
 bool PairReader::within(TensorComparison& found, const Auto& how) {

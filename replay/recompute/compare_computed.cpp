@@ -47,11 +47,13 @@ class Measurer : public Judge {
                          .a = id,
                          .b = id};
     one.by = known ? ComparedBy::kHashes : ComparedBy::kNothing;
-    one.verdict = !known ? Verdict::kUnknown : differs(ready.tensor) ? Verdict::kDifferent : Verdict::kEqual;
-    if (one.verdict == Verdict::kDifferent) {
+    one.verdict = !known                  ? Agreement::kUnknown
+                  : differs(ready.tensor) ? Agreement::kDifferent
+                                          : Agreement::kEqual;
+    if (one.verdict == Agreement::kDifferent) {
       if (m_measure || m_options.tolerance.kind == Tolerance::Kind::kScaled) measure(ready, one);
       addInputs(ready.tensor, one);
-      if (one.verdict != Verdict::kEqual) different.push_back(one);
+      if (one.verdict != Agreement::kEqual) different.push_back(one);
     }
     counts.add(one.verdict);
   }
@@ -62,7 +64,7 @@ class Measurer : public Judge {
  private:
   void measure(const core::TensorReady& ready, TensorComparison& one) {
     const bool scaled = m_options.tolerance.kind == Tolerance::Kind::kScaled;
-    if (scaled) one.verdict = Verdict::kUndecided;
+    if (scaled) one.verdict = Agreement::kUndecided;
     std::optional<core::Tensor> stored;
     {
       const std::lock_guard lock(m_lock);
@@ -77,7 +79,7 @@ class Measurer : public Judge {
     if (!scaled) return;
     const Measures& m = *one.measures;
     const bool within = !m.otherNonFinite() && m.maxAbs <= m_options.tolerance.scale * m.magnitude;
-    one.verdict = within ? Verdict::kWithin : Verdict::kDifferent;
+    one.verdict = within ? Agreement::kWithin : Agreement::kDifferent;
   }
 
   void addInputs(TensorId tensor, TensorComparison& one) const {
@@ -147,7 +149,7 @@ class ComputedComparer {
     if (first || m_options.all)
       for (const TensorComparison& each : different)
         if (m_found.different.size() < kMostDifferent) m_found.different.push_back(each);
-    if (first) describe(*std::ranges::find(different, Verdict::kDifferent, &TensorComparison::verdict));
+    if (first) describe(*std::ranges::find(different, Agreement::kDifferent, &TensorComparison::verdict));
     m_found.counts += summary.counts;
     m_found.compared.add({iteration.value, iteration.value});
     if (m_found.differs()) m_found.course.push_back(summary);
@@ -166,9 +168,9 @@ class ComputedComparer {
       read.measures.reset();
       const bool known = measurer.recorded().hashes[input.index()] != core::Hash128();
       read.by = known ? ComparedBy::kHashes : ComparedBy::kNothing;
-      read.verdict = !known                    ? Verdict::kUnknown
-                     : measurer.differs(input) ? Verdict::kDifferent
-                                               : Verdict::kEqual;
+      read.verdict = !known                    ? Agreement::kUnknown
+                     : measurer.differs(input) ? Agreement::kDifferent
+                                               : Agreement::kEqual;
       first.reads.push_back(std::move(read));
     }
   }

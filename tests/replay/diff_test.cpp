@@ -13,9 +13,9 @@
 
 using namespace msdbg;
 using namespace msdbg::core;
+using replay::Agreement;
 using replay::Comparison;
 using replay::Tolerance;
-using replay::Verdict;
 using test::FakeRun;
 using test::RecordedProgram;
 using test::RecordedRun;
@@ -105,7 +105,7 @@ TEST_CASE("A fault is found where it was planted, with what it reads, and all be
   CHECK(!found.first->what.inputsDiffer);
   CHECK(found.first->what.measures->nanOnlyB == 1);
   REQUIRE(found.first->reads.size() == 3);
-  for (const auto& read : found.first->reads) CHECK(read.verdict == Verdict::kEqual);
+  for (const auto& read : found.first->reads) CHECK(read.verdict == Agreement::kEqual);
   CHECK(!found.first->kernelA.empty());
   for (std::size_t i = 1; i < found.different.size(); ++i) CHECK(found.different[i].inputsDiffer);
   CHECK(compare(a.run(), b.run(), "1000").differs());  // NaN is within no tolerance
