@@ -16,7 +16,7 @@ using core::Iteration;
 using core::Rank;
 
 TEST_CASE("The nearest value of a run without files is found") {
-  FakeRun run(smallGraph(), 1, 0);
+  FakeRun run(modelGraph(), 1, 0);
   const core::TensorId weight = run.rows.id("network/fc/weight");
   for (const std::int64_t iteration : {2, 6, 7})
     run.rows.record(Rank(0), Iteration(iteration), weight, core::Tensor::zeros(core::DType::Float32, {2, 3}));
@@ -27,7 +27,7 @@ TEST_CASE("The nearest value of a run without files is found") {
 }
 
 TEST_CASE("State and loss of a run without files are told as those of any other") {
-  FakeRun run(smallGraph(), 2, 0);
+  FakeRun run(modelGraph(), 2, 0);
   const core::TensorId loss = run.rows.id("network/ReduceMean-op1");
   for (const std::int64_t rank : {0, 1})
     for (const std::int64_t iteration : {0, 1, 2}) {
@@ -50,7 +50,7 @@ TEST_CASE("State and loss of a run without files are told as those of any other"
 }
 
 TEST_CASE("The course of a loss is told by means over a twentieth of it at each end") {
-  FakeRun run(smallGraph(), 1, 0);
+  FakeRun run(modelGraph(), 1, 0);
   const core::TensorId loss = run.rows.id("network/ReduceMean-op1");
   for (std::int64_t iteration = 0; iteration < 60; ++iteration) {
     run.rows.record(Rank(0), Iteration(iteration), loss, core::Tensor::scalar(1.0F));
@@ -71,7 +71,7 @@ TEST_CASE("A recording without operators has a command that records them; one wi
   description.libraries = {{"torch", "2.15"}, {"level", "train"}};
   description.command = {"msdbg", "dump", "--", "python", "a b.py"};
   CHECK(replay::deeperLook(description) == "msdbg dump --level ops --iterations 0-49 -- python 'a b.py'");
-  core::Graph graph = smallGraph();
+  core::Graph graph = modelGraph();
   watch::Hit hit;
   hit.iteration = Iteration(7);
   CHECK_THAT(replay::deeperCommand(description, graph, hit), Catch::Contains("--iterations 6-8 -- python"));
@@ -96,7 +96,7 @@ TEST_CASE("A recording of which nothing comes any more says where to look") {
 }
 
 TEST_CASE("The history of one element is in its statistics where no value is stored") {
-  FakeRun run(smallGraph(), 1, 0);
+  FakeRun run(modelGraph(), 1, 0);
   const core::TensorId loss = run.rows.id("network/ReduceMean-op1"),
                        weight = run.rows.id("network/fc/weight");
   const float infinite = std::numeric_limits<float>::infinity();

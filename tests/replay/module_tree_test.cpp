@@ -56,7 +56,7 @@ TEST_CASE("Nodes of all passes and calls, and their tensors, belong to their mod
 }
 
 TEST_CASE("Where a run says nothing of modules, its scopes are they") {
-  const core::Graph graph = test::smallGraph();
+  const core::Graph graph = test::modelGraph();
   const ModuleTree tree(graph);
   const int fc = tree.find("network/fc");
   REQUIRE(fc >= 0);

@@ -33,7 +33,7 @@ TEST_CASE("UserSteps leads both ways; of a number that was given twice the last 
 }
 
 TEST_CASE("The steps of a run are its scalar `step`, where that is a whole number") {
-  test::FakeRun run(test::smallGraph(), 1, 5);
+  test::FakeRun run(test::modelGraph(), 1, 5);
   run.rows.record(Rank(0), Iteration(0), core::TensorId(0), core::Tensor(core::DType::Float32, {1}));
   CHECK(replay::userSteps(run, Rank(0)).empty());
   const double told[] = {41000, 41001.5, NAN, 1e300, -3};

@@ -326,7 +326,7 @@ TEST_CASE("A number beyond float32 is named where it is cast") {
 }
 
 TEST_CASE("A sum over ranks that overflows blames the rank with the largest part") {
-  FakeSource source(smallGraph(), 2, 1);
+  FakeSource source(modelGraph(), 2, 1);
   const TensorId local = source.id("local_grad(network/fc/weight)"),
                  sum = source.id("grad(network/fc/weight)");
   for (const int rank : {0, 1}) {
@@ -359,7 +359,7 @@ TEST_CASE("The detail of a finding is what its operator's rule blames, and ends 
 
 TEST_CASE(
     "A tensor without a rule follows what is wrong in the same way, then what is unusual, never labels") {
-  FakeSource source(smallGraph(), 1, 4);
+  FakeSource source(modelGraph(), 1, 4);
   const Graph& graph = source.graph();
   for (int k = 0; k < 4; ++k)
     for (const TensorInfo& info : graph.tensors()) {
@@ -382,7 +382,7 @@ TEST_CASE(
 }
 
 TEST_CASE("What came through a collective is blamed on the rank that sent it") {
-  FakeSource source(smallGraph(), 2, 1);
+  FakeSource source(modelGraph(), 2, 1);
   const TensorId local = source.id("local_grad(network/fc/weight)"),
                  sum = source.id("grad(network/fc/weight)");
   for (const int rank : {0, 1}) {

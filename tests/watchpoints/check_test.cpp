@@ -109,7 +109,7 @@ TEST_CASE("The later iterations of a hit are told as runs, five of them at most"
 }
 
 TEST_CASE("An empty source gives an empty report") {
-  FakeSource source(msdbg::test::smallGraph(), 2, 3);
+  FakeSource source(msdbg::test::modelGraph(), 2, 3);
   const CheckReport report = check(source, recommendedSet(), {});
   CHECK_FALSE(report.first);
   CHECK(report.evaluated == 0);

@@ -44,7 +44,7 @@ struct Unary {
 };
 
 FakeSource retyped(DType dtype, int ranks) {
-  Graph g = smallGraph();
+  Graph g = modelGraph();
   for (std::size_t i = 0; i < g.tensors().size(); ++i)
     g.tensor(TensorId(static_cast<std::int64_t>(i))).dtype = dtype;
   FakeSource source(std::move(g), ranks, 2);

@@ -13,7 +13,7 @@ namespace msdbg::test {
 
 inline FakeSource healthySource(int ranks, int iterations, const std::string& activation = "Relu",
                                 const core::Attributes& update = {}) {
-  FakeSource source(smallGraph(activation, update), ranks, iterations);
+  FakeSource source(modelGraph(activation, update), ranks, iterations);
   for (int rank = 0; rank < ranks; ++rank)
     for (int k = 0; k < iterations; ++k)
       for (const core::TensorInfo& info : source.graph().tensors()) {

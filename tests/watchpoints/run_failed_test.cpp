@@ -12,7 +12,7 @@ using msdbg::test::FakeSource;
 namespace {
 
 FakeSource threeIterations() {
-  FakeSource source(msdbg::test::smallGraph(), 2, 3);
+  FakeSource source(msdbg::test::modelGraph(), 2, 3);
   for (const TensorInfo& tensor : source.graph().tensors())
     for (int rank = 0; rank < 2; ++rank)
       for (int iteration = 0; iteration < 3; ++iteration)

@@ -8,7 +8,7 @@ namespace msdbg::test {
 /// weight (trainable, replicated), bias (zero-initialised), x -> Gemm -> ACTIVATION -> loss; local gradient
 /// of the weight
 /// -> Allreduce -> SgdUpdate with these attributes. Scope network/fc.
-inline core::Graph smallGraph(const std::string& activation = "Relu", const core::Attributes& update = {}) {
+inline core::Graph modelGraph(const std::string& activation = "Relu", const core::Attributes& update = {}) {
   using namespace core;
   Graph g("network");
   const auto info = [](std::string name, Shape shape, TensorRole role) {

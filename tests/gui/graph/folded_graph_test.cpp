@@ -55,7 +55,7 @@ NodeId find(const core::Graph& graph, const std::string& name) { return graph.fi
 
 TEST_CASE("Scopes are a tree by the names of nodes; runs of scopes with nothing else are one",
           "[graph_view]") {
-  const FoldedGraph folded(test::smallGraph());
+  const FoldedGraph folded(test::foldableGraph());
   CHECK(childrenOf(folded, "") == std::vector<std::string>{"network/", "grad/network/", "update/network/a/"});
   CHECK(childrenOf(folded, "network") ==
         std::vector<std::string>{"network/x", "network/a/", "network/b/", "network/Loss-op1"});
@@ -70,7 +70,7 @@ TEST_CASE("Scopes are a tree by the names of nodes; runs of scopes with nothing 
 }
 
 TEST_CASE("A folded scope stands for everything inside it", "[graph_view]") {
-  FoldedGraph folded(test::smallGraph());
+  FoldedGraph folded(test::foldableGraph());
   const NodeId conv = find(folded.graph(), "network/a/Conv-op1");
   const ScopeId network = folded.findScope("network"), a = folded.findScope("network/a");
   CHECK(folded.visible(conv) == Item::of(network));
@@ -92,7 +92,7 @@ TEST_CASE("A folded scope stands for everything inside it", "[graph_view]") {
 
 TEST_CASE("An open scope shows the tensors that flow among its children and across its border",
           "[graph_view]") {
-  const FoldedGraph folded(test::smallGraph());
+  const FoldedGraph folded(test::foldableGraph());
   CHECK(edgesOf(folded, folded.findScope("network")) ==
         Edges{{{"network/x", "network/a/"}, {"network/x:0"}},
               {{"network/a/", "network/b/"}, {"network/a/Relu-op1:0"}},
@@ -110,7 +110,7 @@ TEST_CASE("An open scope shows the tensors that flow among its children and acro
 }
 
 TEST_CASE("Every tensor that passes from one child to another is on exactly their edge", "[graph_view]") {
-  const auto graph = GENERATE(test::smallGraph(), test::wideGraph(60));
+  const auto graph = GENERATE(test::foldableGraph(), test::wideGraph(60));
   const FoldedGraph folded(graph);
   for (const ScopeInfo& scope : folded.scopes()) {
     Edges expected;
@@ -135,7 +135,7 @@ TEST_CASE("Every tensor that passes from one child to another is on exactly thei
 
 TEST_CASE("Parameters, states and values of other phases are lines of the node that reads them",
           "[graph_view]") {
-  const FoldedGraph folded(test::smallGraph());
+  const FoldedGraph folded(test::foldableGraph());
   const auto linesOf = [&](const std::string& node) {
     std::vector<std::string> names;
     for (const auto& [name, value] : boxText(folded, Item::of(find(folded.graph(), node))).lines)
@@ -180,7 +180,7 @@ TEST_CASE("Lines of a box that would be equal keep the scopes in which they diff
 }
 
 TEST_CASE("Kernels are shown where they cover several nodes of one open scope", "[graph_view]") {
-  const FoldedGraph folded(test::smallGraph());
+  const FoldedGraph folded(test::foldableGraph());
   const ScopeContents& a = folded.contents(folded.findScope("network/a"));
   REQUIRE(a.kernels.size() == 1);
   CHECK(a.kernels.front().kernel == core::KernelId(0));
@@ -193,7 +193,7 @@ TEST_CASE("Kernels are shown where they cover several nodes of one open scope", 
 }
 
 TEST_CASE("The path of a node is what can be reached along tensors", "[graph_view]") {
-  const auto graph = GENERATE(test::smallGraph(), test::wideGraph(80));
+  const auto graph = GENERATE(test::foldableGraph(), test::wideGraph(80));
   for (const NodeId start : {NodeId(1), NodeId(static_cast<std::int64_t>(graph->nodes().size()) - 2)}) {
     std::vector<bool> below(graph->nodes().size(), false), above(graph->nodes().size(), false);
     std::queue<NodeId> todo;
@@ -216,7 +216,7 @@ TEST_CASE("The path of a node is what can be reached along tensors", "[graph_vie
 }
 
 TEST_CASE("The first picture opens the forward part unless it is crowded", "[graph_view]") {
-  FoldedGraph small(test::smallGraph());
+  FoldedGraph small(test::foldableGraph());
   small.expandInitially();
   CHECK(small.expanded() == std::set<ScopeId>{small.findScope("network")});
   FoldedGraph flat(std::make_shared<core::Graph>());

@@ -252,7 +252,7 @@ TEST_CASE("The legend covers nothing and stays where it is while the picture mov
 
 TEST_CASE("A kernel is outlined around the nodes it covers", "[gui][graph]") {
   test::gui();
-  graphview::FoldedGraph folded(test::smallGraph());
+  graphview::FoldedGraph folded(test::foldableGraph());
   folded.expandAll(folded.root());
   graphview::GraphCanvas canvas;
   const graphview::BoxStyle style = canvas.graphScene().drawing().style;

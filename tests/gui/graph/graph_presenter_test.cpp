@@ -88,7 +88,7 @@ TEST_CASE("Badges are what stats says about the outputs of every node at the cur
 
 TEST_CASE("A collective wears the worst of its results on any rank, another node that of its own",
           "[gui][graph]") {
-  const auto graph = test::smallGraph();
+  const auto graph = test::foldableGraph();
   test::FakeSource run(*graph, 3, 2);
   for (int rank = 0; rank < 3; ++rank)
     for (const core::TensorInfo& tensor : graph->tensors()) run.row(rank, 1, tensor.id).values.count = 8;

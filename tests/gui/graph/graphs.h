@@ -31,7 +31,7 @@ inline core::TensorId addOp(core::Graph& graph, const std::string& type, const s
 
 /// x -> a (Conv, Relu) -> b (Gemm) -> loss, its gradient and the update of one weight. Two kernels: one
 /// covers Conv and Relu, the other the Gemm.
-inline std::shared_ptr<const core::Graph> smallGraph() {
+inline std::shared_ptr<const core::Graph> foldableGraph() {
   using core::Phase;
   auto graph = std::make_shared<core::Graph>();
   const auto x = addSourceOf(*graph, "network/x", core::TensorRole::kInput);

@@ -44,7 +44,7 @@ std::string cell(const SearchModel& model, int row, SearchModel::Column column) 
 }  // namespace
 
 TEST_CASE("Rows tell what differs: without the scopes that all of them share", "[gui]") {
-  const auto graph = test::smallGraph();
+  const auto graph = test::foldableGraph();
   app::SearchModel model(graph);
   const auto brief = [&](int row) {
     return model.index(row, 0).data(app::SearchModel::kBriefRole).toString();

@@ -37,7 +37,7 @@ void recordAll(test::FakeRun& run, Rank rank, Iteration iteration, const std::st
 }
 
 std::unique_ptr<test::FakeRun> makeRun() {
-  auto run = std::make_unique<test::FakeRun>(test::smallGraph(), 2, 3);
+  auto run = std::make_unique<test::FakeRun>(test::modelGraph(), 2, 3);
   for (std::int64_t rank = 0; rank < 2; ++rank)
     for (std::int64_t iteration = 0; iteration < 3; ++iteration)
       recordAll(*run, Rank(rank), Iteration(iteration),
