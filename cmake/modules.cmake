@@ -18,6 +18,7 @@ endif()
 file(RELATIVE_PATH MSDBG_ROOT_FROM_BUILD "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
 string(REGEX REPLACE "/$" "" MSDBG_ROOT_FROM_BUILD "${MSDBG_ROOT_FROM_BUILD}")
 function(msdbg_configure_target target)
+  set_property(GLOBAL APPEND PROPERTY MSDBG_TARGETS ${target})
   set_target_properties(${target} PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE
     -fPIC # programs too: a precompiled header serves those with the same options only
@@ -26,6 +27,8 @@ function(msdbg_configure_target target)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
     # and with -O3 also out of bounds; the tests' build, in which warnings are errors, keeps that one
     $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-array-bounds>
+    # and a type of a file's own inside another one as if a header had it, where files are compiled together
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${MSDBG_UNITY}>>:-Wno-subobject-linkage>
     -ffp-contract=off -fno-math-errno -fno-trapping-math
     "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" "-ffile-prefix-map=${MSDBG_ROOT_FROM_BUILD}/=")
   target_compile_definitions(${target} PRIVATE

@@ -1,5 +1,7 @@
 #include "core_engine/train/reduce_lr_on_plateau.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace msdbg::core {
@@ -9,7 +11,7 @@ constexpr const char* kName = "ReduceLROnPlateau";
 
 Status checkOptions(const ReduceLROnPlateauOptions& o) {
   const auto usage = [](const std::string& what) {
-    return Error(ErrorCode::kUsage, std::string(kName) + ": " + what);
+    return Error(ErrorCode::kUsage, fmt::format("{}: {}", kName, what));
   };
   if (!(o.factor > 0 && o.factor < 1)) return usage("factor must lie between 0 and 1");
   if (o.patience < 0 || o.cooldown < 0) return usage("patience and cooldown must be at least 0");
