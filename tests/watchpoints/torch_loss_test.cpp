@@ -234,6 +234,55 @@ TEST_CASE("target_range knows the targets of PyTorch's binary cross-entropy") {
   CHECK(ofTarget(1).empty());
 }
 
+TEST_CASE("a loss below zero tells what it was given, where nothing else is recorded") {
+  const auto ofLoss = [](const char* type, const char* condition, double value, bool divided) {
+    Program p;
+    const TensorId target = p.source(TensorRole::kLabel, "batch/1", {8});
+    const TensorId lengths = p.source(TensorRole::kInput, "batch/2", {8});
+    const TensorId each = forward(p, type, {learnt(p), target}, {8});
+    const TensorId mean = divided ? forward(p, "div", {each, lengths}, {8}) : each;
+    const TensorId loss = forward(p, "mean", {mean}, {}, {}, TensorRole::kLoss);
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), loss, numbers({}, 0, value));
+    return said(source, condition, Severity::kFault);
+  };
+  CHECK(contains(ofLoss("binary_cross_entropy", "target_range", -3, false),
+                 "the loss is -3, and a binary cross-entropy of targets from 0 to 1 is never below zero"));
+  CHECK(ofLoss("binary_cross_entropy", "target_range", 3, false).empty());
+  CHECK(contains(ofLoss("nll_loss_forward", "loss_input", -0.25, false),
+                 "of logarithms of probabilities is never below zero"));
+  CHECK(contains(ofLoss("_ctc_loss", "loss_input", -2, true),
+                 "of logarithms of probabilities is never below zero"));
+  CHECK(ofLoss("_ctc_loss", "loss_input", 2, true).empty());
+  const auto ofScores = [](const char* type) {  // of level ops: they say it themselves
+    Program p;
+    const TensorId scores = learnt(p);
+    forward(p, type, {scores, p.x}, {}, {}, TensorRole::kLoss);
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), scores, numbers({8, 16}, 0.25, 0.5));
+    return said(source, "loss_input", Severity::kFault);
+  };
+  CHECK(contains(ofScores("nll_loss_forward"), "probabilities where nll_loss takes their logarithms"));
+  CHECK(contains(ofScores("_ctc_loss"), "probabilities where ctc_loss takes their logarithms"));
+  const auto ofTrain = [](const char* measure, const char* condition) {  // of level train: no operators
+    Program p;
+    const TensorId w = p.source(TensorRole::kParameter, "Net/weight", {16, 16});
+    const TensorId loss =
+        p.node("forward", "Net", Phase::kForward, {p.x, w}, floats(TensorRole::kLoss, "", {}), {}, "torch",
+               {{"measure", std::string(measure)}});
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), loss, numbers({}, 0, -2));
+    return said(source, condition, Severity::kFault);
+  };
+  CHECK(
+      contains(ofTrain("nll_loss", "loss_input"), "nll_loss of logarithms of probabilities is never below"));
+  CHECK(
+      contains(ofTrain("ctc_loss", "loss_input"), "ctc_loss of logarithms of probabilities is never below"));
+  CHECK(contains(ofTrain("binary_cross_entropy", "target_range"), "targets from 0 to 1 is never below zero"));
+  CHECK(ofTrain("elbo", "loss_input").empty());
+  CHECK(ofLoss("mse_loss", "loss_input", -2, false).empty());  // of what it cannot be, and nobody knows why
+}
+
 TEST_CASE("result_unused names an average of weights that is given to a local name") {
   CHECK(contains(ofAverage("add", false),
                  "computes of Target/weight and another parameter is read by nothing"));

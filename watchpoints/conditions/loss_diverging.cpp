@@ -3,6 +3,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/bootstrap.h"
+#include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/loss_terms.h"
 #include "watchpoints/conditions/outcome.h"
@@ -173,6 +174,10 @@ class LossDiverging : public Evaluator {
       finding.detail += ", most of it by " + graph.tensor(blame.term).fullName() + " in this sum";
     finding.detail += ": a sign is wrong, or nothing holds it";
     finding.advice = "Look at the sign of each term of the loss, and at what keeps it from falling for ever.";
+    if (const std::optional<NeverBelowZero> never = neverBelowZero(graph, blame.sum)) {
+      finding.detail += "; and " + never->why;
+      finding.advice = never->advice;
+    }
     context.findings.push_back(std::move(finding));
   }
 

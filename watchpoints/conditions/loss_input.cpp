@@ -103,23 +103,25 @@ void checkBroadcastLoss(EvaluationContext& context, const Node& gradient, const 
           ": every prediction meets the target of every sample; reshape one to the shape of the other"));
 }
 
-/// nll_loss is given logarithms of probabilities, and none of those is above zero.
+/// nll_loss and ctc_loss are given logarithms of probabilities, and none of those is above zero.
 void checkLogProbabilities(EvaluationContext& context, const Node& node) {
   const Graph& graph = context.graph();
-  if (node.opType != "aten.nll_loss_forward" && node.opType != "aten.nll_loss2d_forward") return;
+  static constexpr auto kTakers =
+      std::to_array<std::string_view>({"aten.nll_loss_forward", "aten.nll_loss2d_forward", "aten._ctc_loss"});
+  if (!isOneOf(&node, kTakers)) return;
+  const bool ctc = node.opType == "aten._ctc_loss";
   const Node* maker = makerOf(graph, node.inputs.front());
   if (maker && maker->opType == "LogSoftmax") return;
   const StatisticsRow* row = context.rows.now(context.rankWith(node.inputs.front()), node.inputs.front());
   constexpr double kRounding = 1e-3;
   if (!row || row->values.nonFinite() > 0 || row->values.max <= kRounding) return;
   const bool probabilities = row->values.min >= 0 && row->values.max <= 1 + kRounding;
-  context.findings.push_back(findingAtNode(context, node.id,
-                                           graph.tensor(node.inputs.front()).fullName() + " reaches " +
-                                               core::formatShort(row->values.max) + ": " +
-                                               (probabilities ? "probabilities" : "scores") +
-                                               " where nll_loss takes their logarithms, so that the loss "
-                                               "falls below zero; use F.cross_entropy of the "
-                                               "logits, or F.log_softmax"));
+  context.findings.push_back(findingAtNode(
+      context, node.id,
+      graph.tensor(node.inputs.front()).fullName() + " reaches " + core::formatShort(row->values.max) + ": " +
+          (probabilities ? "probabilities" : "scores") + " where " + (ctc ? "ctc_loss" : "nll_loss") +
+          " takes their logarithms, so that the loss falls below zero; use " +
+          (ctc ? "" : "F.cross_entropy of the logits, or ") + "F.log_softmax"));
 }
 
 /// The input of kl_div(input, target), as PyTorch computes it: xlogy(target, target) - target * input, or
@@ -197,6 +199,7 @@ void question(EvaluationContext& context) {
   for (const core::TensorInfo& info : context.graph().tensors())
     if (info.role == core::TensorRole::kLoss) {
       checkSign(context, info.id);
+      checkBelowZero(context, info.id);
       checkAccumulation(context, info.id);
       checkReductions(context, info.id);
       checkTarget(context, info.id);
@@ -222,7 +225,9 @@ ConditionDef lossInputCondition() {
       "end "
       "to end in another order than the rows that they are the answers of; it is divided by as many "
       "iterations as the trainer averages over; samples are told apart from "
-      "all others and from themselves; kl_div is given probabilities, not their logarithms; a "
+      "all others and from themselves; kl_div is given probabilities, not their logarithms, or nll_loss or a "
+      "CTC loss, which tells by being "
+      "below zero; a "
       "straight-through estimator, z + (q - z), is not detached; the labels are the tokens two places on, "
       "or count padding (a hint); a term that is a sum over samples is added to one that is a mean (a "
       "hint); indices of maxima are added to numbers; the mean of differences is squared (a hint); a sum "

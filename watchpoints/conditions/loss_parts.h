@@ -31,6 +31,9 @@ void checkExponentSign(EvaluationContext& context, core::TensorId loss, const st
 void checkTarget(EvaluationContext& context, core::TensorId loss);
 /// The divergence of a VAE, written by hand, with the wrong sign.
 void checkDivergenceSign(EvaluationContext& context, core::TensorId loss);
+/// A negative log-likelihood or a CTC loss that is below zero: it was not given logarithms of probabilities.
+/// The row of the loss tells, where that of its input is not recorded.
+void checkBelowZero(EvaluationContext& context, core::TensorId loss);
 /// Labels that the recorder found to be the tokens two places on, or padding (a hint).
 void checkLabels(EvaluationContext& context);
 /// A recurrent layer or a self-attention of PyTorch that takes the axis of the samples for time, as the loss
@@ -55,5 +58,21 @@ struct Signed {
   bool negated = false;
 };
 std::optional<Signed> signedInput(const core::Graph& graph, const core::Node& node);
+
+/// What the loss is a mean, a sum or a positive multiple of, or was divided by what came with the data
+/// (lengths of sequences); nullptr: nothing made it.
+const core::Node* measureOf(const core::Graph& graph, core::TensorId loss);
+
+/// Of a loss that is not below zero if it is given what it takes.
+struct NeverBelowZero {
+  core::NodeId node;          // that computes it
+  bool binary = false;        // a binary cross-entropy; else a negative log-likelihood, or a CTC loss
+  core::TensorId given = {};  // what must be wrong; invalid: no operator is recorded
+  std::string why = {}, advice = {};
+};
+std::optional<NeverBelowZero> neverBelowZero(const core::Graph& graph, core::TensorId loss);
+
+/// The loss of this iteration, if it is below zero by more than rounding.
+std::optional<double> belowZero(EvaluationContext& context, core::Rank rank, core::TensorId loss);
 
 }  // namespace msdbg::watch

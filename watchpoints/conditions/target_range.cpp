@@ -8,6 +8,7 @@
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/binary_targets.h"
+#include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
@@ -45,12 +46,18 @@ class TargetRange : public Evaluator {
     }
     for (const BinaryTarget& binary : binaryTargets(graph))
       m_differences.push_back({binary.node, {"binary cross-entropy", 0, 1}, binary.target});
+    for (const core::TensorInfo& info : graph.tensors())
+      if (info.role == core::TensorRole::kLoss)
+        if (const std::optional<NeverBelowZero> never = neverBelowZero(graph, info.id);
+            never && never->binary)
+          m_binaryLosses.emplace_back(info.id, *never);
   }
 
   void evaluate(EvaluationContext& context) override {
     for (const core::Rank rank : context.ranks) {
       for (const NodeId node : m_oneHots) lookAtClasses(context, rank, node);
       for (const Difference& difference : m_differences) lookAtTarget(context, rank, difference);
+      for (const auto& [loss, never] : m_binaryLosses) lookAtLoss(context, rank, loss, never);
     }
   }
 
@@ -117,9 +124,17 @@ class TargetRange : public Evaluator {
                   ? ", but a binary cross-entropy takes probabilities, 0 to 1, and has no least value beyond"
                   : ", but " + std::string(difference.reach.opType) + ", the last of the model, gives " +
                         range),
-         ofClasses
-             ? "Give it 0 for no and 1 for yes: -1 and 1 become 0 and 1 by (y + 1) / 2, bytes by y / 255."
-             : "");
+         ofClasses ? kBinaryAdvice : "");
+  }
+
+  /// Where the values of the target are not recorded.
+  void lookAtLoss(EvaluationContext& context, core::Rank rank, TensorId loss, const NeverBelowZero& never) {
+    if (m_told.contains(never.node) || (never.given.valid() && context.rows.now(rank, never.given))) return;
+    const std::optional<double> value = belowZero(context, rank, loss);
+    ++context.evaluated;
+    if (value)
+      tell(context, rank, never.node, *value, 0,
+           "the loss is " + core::formatShort(*value) + ", and " + never.why, never.advice);
   }
 
   void tell(EvaluationContext& context, core::Rank rank, NodeId node, double actual, double preset,
@@ -135,6 +150,7 @@ class TargetRange : public Evaluator {
 
   std::vector<NodeId> m_oneHots;
   std::vector<Difference> m_differences;
+  std::vector<std::pair<TensorId, NeverBelowZero>> m_binaryLosses;
   std::set<NodeId> m_told;
 };
 
@@ -147,7 +163,8 @@ ConditionDef targetRangeCondition() {
   def.doc =
       "A target that the prediction is subtracted from lies outside of what the model's last activation "
       "gives (below 0 of a Relu, outside 0 to 1 of a Sigmoid or Softmax, -1 to 1 of a Tanh), or the target "
-      "of a binary cross-entropy of logits outside 0 to 1; or a class is beyond the depth of the OneHot that "
+      "of a binary cross-entropy outside 0 to 1, which its loss tells too by being below zero; or a class is "
+      "beyond the depth of the OneHot that "
       "it goes through, so that its row is all zero.";
   def.advice =
       "End a regression in a linear layer, or scale the targets; give oneHot() and the last layer as many "

@@ -87,10 +87,12 @@ inline constexpr std::string_view kNormalisedElsewhere =
     "normalised_elsewhere";  // a loss: what it reads was normalised along another axis than the classes'
 inline constexpr std::string_view kNewParameter =
     "new_parameter";  // which of its inputs is a Parameter that was made just now
+inline constexpr std::string_view kMeasure =
+    "measure";  // a loss of which no operator is recorded: "nll_loss", "ctc_loss", "binary_cross_entropy"
 inline constexpr std::array kAll = {
     kNextOf,     kAfterNextOf,  kNextAcross,          kPadding,      kCountsPadding, kLooksUpPadding,
     kHoldsBlank, kSameAs,       kHidesNext,           kHidesBefore,  kHidesLater,    kLetsThrough,
-    kTokensOf,   kInnerStrides, kNormalisedElsewhere, kNewParameter, kAxisStride};
+    kTokensOf,   kInnerStrides, kNormalisedElsewhere, kNewParameter, kAxisStride,    kMeasure};
 }  // namespace fact
 
 /// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another

@@ -16,6 +16,8 @@ themselves are not recorded. Needs torch.
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
     new_parameter                           (of _call.py) the number of an input that is a Parameter made just now, which no
                                             module has
+    measure                                 (of _measure.py, not at level ops) of a loss: nll_loss, ctc_loss or
+                                            binary_cross_entropy, of which it is a mean, a sum or a part
     axis_stride                             of a log_softmax of three axes or more: that of the axis it normalises over
     normalised_elsewhere                    of a loss: the log_softmax that made what it reads ran along another axis than
                                             that of the classes

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from msdbg._graph import Entry, Scope
 from msdbg._inputs import named_inputs
+from msdbg._measure import attributes_of
 from msdbg._names import Parameter, class_name
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
@@ -156,7 +157,8 @@ class Modules(Train):
         slot = graph.slot(scope, kind)
         graph.counts[slot] += 1
         entry = graph.node(scope, kind, graph.counts[slot], "torch.nn", "forward", inputs,
-                           ((tensor.dtype, tuple(tensor.shape), role, "", -1, -1),), frames=recording.frames.here, made=(tensor,))
+                           ((tensor.dtype, tuple(tensor.shape), role, "", -1, -1),),
+                           attributes_of(tensor) if role == "loss" else None, recording.frames.here, made=(tensor,))
         recording.recorder.ran(entry.node)
         number = entry.outputs[0]
         self._put(tensor, number)

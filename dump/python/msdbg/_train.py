@@ -14,6 +14,7 @@ from torch import Tensor
 
 from msdbg._inputs import named_inputs
 from msdbg._level import Level
+from msdbg._measure import attributes_of
 from msdbg._names import Parameter
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local, version_of
@@ -122,7 +123,8 @@ class Train(Level):
         self._losses += 1
         entry = recording.graph.node(
             recording.graph.scope(self._root), "forward", self._losses, "torch", "forward", inputs,
-            ((loss.dtype, tuple(loss.shape), "loss", "", -1, -1),), frames=recording.frames.here, made=(loss,))
+            ((loss.dtype, tuple(loss.shape), "loss", "", -1, -1),), attributes_of(loss), recording.frames.here,
+            made=(loss,))
         recording.recorder.ran(entry.node)
         recording.values.see(entry.outputs[0], loss)
         self._loss = entry.outputs[0]
