@@ -238,7 +238,12 @@ Result<int> diff(DiffOptions options, const Context& context) {
       return Error(ErrorCode::kUsage,
                    "diff: with what? give RUN OTHER_RUN, --ranks A,B, --iterations A,B, --recomputed or "
                    "--values FILE.npy");
-    MSDBG_ASSIGN(const OpenedRun a, openRun(options.runs.size() == 2 ? options.runs[0] : ""));
+    Result<OpenedRun> newest = openRun(options.runs.size() == 2 ? options.runs[0] : "");
+    if (!newest && options.runs.size() == 1 && newest.error().code() == ErrorCode::kMissing)
+      return Error(ErrorCode::kUsage,
+                   "diff: " + core::shellQuoted(options.runs[0]) +
+                       " and what? There is no newest run (*.msdbg) here; give RUN OTHER_RUN");
+    MSDBG_ASSIGN(const OpenedRun a, std::move(newest));
     MSDBG_ASSIGN(const OpenedRun b, openRun(options.runs.back()));
     MSDBG_TRY(takeSteps(a, options.steps, options.iterations));
     return diffRuns(a, b, options, context);

@@ -186,7 +186,8 @@ std::string ranksText(const OpenedRun& run) {
 
 Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string& index) {
   const auto wrong = [&](const std::string& why) {
-    return Error(ErrorCode::kUsage, fmt::format("--index {}: {} is {}{}: {}", index, tensor.fullName(),
+    const std::string given = index.empty() ? "no --index" : "--index " + index;
+    return Error(ErrorCode::kUsage, fmt::format("{}: {} is {}{}: {}", given, tensor.fullName(),
                                                 core::dtypeName(tensor.dtype), tensor.shape.text(), why));
   };
   if (index.empty() && tensor.shape.known() && tensor.shape.elements() == 1) return 0;

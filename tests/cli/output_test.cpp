@@ -150,6 +150,10 @@ TEST_CASE("diff says what it cannot be asked", "[cli]") {
   mistake({"clean.msdbg", "--values", "x.npy"}, "of which tensor?");
   mistake({"clean.msdbg", "--ranks", "0,1", "--tensor", "fc1/weight"}, "--tensors fc1/weight");
   mistake({"clean.msdbg", "--recomputed", "--tolerance", "auto"}, "exact or a number");
+  const TempDir empty;
+  const RunResult alone = runMsdbg({"diff", cleanRun().string()}, {.folder = empty.path()});
+  CHECK(alone.exitStatus == 2);
+  CHECK_THAT(alone.err, Catch::Contains("and what? There is no newest run (*.msdbg) here"));
 }
 
 TEST_CASE("diff of two programs does not call them equal for what has the same name in both", "[cli]") {

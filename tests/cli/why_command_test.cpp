@@ -61,6 +61,7 @@ TEST_CASE("why refuses elements, iterations and numbers that there are not", "[c
   const RunResult index = msdbg({"why", "clean.msdbg", "--tensor", "fc3/bias", "--index", "10"});
   CHECK(index.exitStatus == 2);
   CHECK_THAT(index.err, Catch::Contains("dimension 0 has no 10"));
+  CHECK_THAT(msdbg({"history", "clean.msdbg", "--tensor", "fc3/bias"}).err, Catch::Contains("no --index: "));
   CHECK(msdbg({"why", "clean.msdbg", "--iteration", "77"}).exitStatus == 2);
   CHECK(msdbg({"why", "clean.msdbg", "--terms", "0"}).exitStatus == 2);
   CHECK(msdbg({"why", "clean.msdbg", "--tensor", "nobody"}).exitStatus == 2);
