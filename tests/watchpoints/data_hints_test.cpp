@@ -101,6 +101,18 @@ TEST_CASE("same_batch hints at one input whose drawn numbers never change") {
   CHECK_THAT(ofNoise(2, true, true), !Contains("network/noise has"));  // one batch, for ever
 }
 
+TEST_CASE("same_batch speaks of the loader, not of ranks, where one rank reads one batch for ever") {
+  Graph g("network");
+  const Value x = g.input("x", {16, 6});
+  reduceMean(x * x);
+  FakeSource source(std::move(g), 1, 12);
+  for (int k = 0; k < 12; ++k) source.record(Rank(0), Iteration(k), source.id("network/x"), waves({16, 6}));
+  const CheckReport report = runRecommended(source, "same_batch");
+  REQUIRE(report.hints.size() == 1);
+  CHECK_THAT(std::string(report.hints[0].whatNext()),
+             Contains("next batch of the loader") && !Contains("rank"));
+}
+
 TEST_CASE("table_lookup hints at indices of data that never leave the first rows") {
   const auto ofShops = [](std::int64_t below, bool places) {
     Graph g("network");

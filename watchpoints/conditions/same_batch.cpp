@@ -197,6 +197,7 @@ class SameBatch : public Evaluator {
       finding.detail +=
           ", as " + std::to_string(repeat.count - 1) + " more batches do within what cannot be epochs";
     finding.detail += ": a loader that began anew, as after a resume, or data that hold something twice";
+    finding.advice = "Save where the loader is with the checkpoint, and go on from there.";
     context.findings.push_back(std::move(finding));
   }
 
@@ -266,6 +267,7 @@ class SameBatch : public Evaluator {
         " iterations: right if all the data are one batch, or one batch is trained on as a test; "
         "else the loader does not go on: what it gives must depend on the iteration that it is "
         "asked for";
+    finding.advice = "Take the next batch of the loader in each iteration: next(iter(loader)) begins anew.";
     context.findings.push_back(std::move(finding));
   }
 
