@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "watchpoints/conditions/key_shift.h"
+
 namespace msdbg::watch {
 
 using core::Node;
@@ -131,6 +133,8 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
       node.opType == "ReduceMean"
           ? static_cast<double>(parts->count) / static_cast<double>(std::max<std::int64_t>(sum->count, 1))
           : 1;
+  // What the rounding of a softmax leaves is not bounded by the terms.
+  if (parameter.valid() && isShiftOfKeys(context.graph(), parameter)) return true;
   // Exactly zero is the residue of rounding only where the graph shows that it must be; a single sum may
   // cancel.
   if (sum->l1 == 0 && sum->count == 1) return true;
