@@ -160,6 +160,31 @@ TEST_CASE("loss_input tells of a mixture whose weights are no logarithms") {
   }
 }
 
+TEST_CASE("loss_input tells of a binary cross-entropy without its minus") {
+  enum class Minus { kNone, kBefore, kInside, kInsideOne };
+  const auto likelihood = [](Minus minus, bool clipped, bool rest = true) {
+    return said("loss_input",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {4, 6});
+                  const Value y = cast(g.input("y", {4, 1}, DType::Int64), DType::Float32);
+                  Value p = sigmoid(linear(x, {.out = 1}));
+                  if (clipped) p = clip(p, 1e-6, 1 - 1e-6);
+                  const Value yes = y * log(p), no = (rest ? 1.0 - y : y) * log(1.0 - p);
+                  if (minus == Minus::kInside) return meanOf(-yes - no);
+                  if (minus == Minus::kInsideOne) return meanOf(yes - no);
+                  const Value mean = meanOf(yes + no);
+                  return minus == Minus::kNone ? mean : -mean;
+                },
+                {{"network/x", waves({4, 6})}, {"network/y", counted({4, 1}, 2)}});
+  };
+  CHECK_THAT(likelihood(Minus::kNone, true), Contains("the log-likelihood of the answers itself"));
+  CHECK_THAT(likelihood(Minus::kNone, false), Contains("the log-likelihood of the answers itself"));
+  CHECK(likelihood(Minus::kBefore, true).empty());
+  CHECK(likelihood(Minus::kInside, true).empty());
+  CHECK(likelihood(Minus::kInsideOne, true).empty());    // another mistake
+  CHECK(likelihood(Minus::kNone, true, false).empty());  // y log(p (1 - p)): whatever that is
+}
+
 TEST_CASE("activation_range says of a silent Relu that it is 0, and nothing of a hinge that is met") {
   const auto silent = [](bool ofNetwork) {
     return saidOfRows("activation_range", [ofNetwork](Value x, Value label) {

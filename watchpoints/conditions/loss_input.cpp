@@ -218,7 +218,8 @@ ConditionDef lossInputCondition() {
   def.doc =
       "From the graph: the logits of a cross-entropy, be it an operator or written by hand with Log, Exp or "
       "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of "
-      "a Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
+      "a Dropout; the loss is minus an error, so that it is maximised, or a binary cross-entropy without its "
+      "minus; what is predicted, [n, 1], and a "
       "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the "
       "batch, which an operator before took away or moved, or a recurrent layer or self-attention took for "
       "time; a recurrent layer carries its state from one shuffled batch to the next; its classes are laid "

@@ -111,11 +111,61 @@ void checkLogProbability(EvaluationContext& context, TensorId loss) {
                                                " itself: training makes it as small as it can; negate it"));
 }
 
+/// What a factor of the data picks of the logarithm of a sigmoid, or of one minus that; invalid: it is none.
+TensorId pickerOf(const Graph& graph, const std::vector<bool>& learnt, TensorId term) {
+  const Node* product = makerOf(graph, term);
+  if (!isProduct(product) || product->inputs.size() != 2) return {};
+  for (const std::size_t i : {0, 1}) {
+    const Node* log = makerOf(graph, product->inputs[i]);
+    const Node* probability = log ? probabilityOf(graph, *log) : nullptr;
+    if (probability && probability->opType != "Softmax" && !learnt[product->inputs[1 - i].index()])
+      return originOf(graph, product->inputs[1 - i]);
+  }
+  return {};
+}
+
+/// Whether one is 1 - other.
+bool isRestOf(const Graph& graph, TensorId rest, TensorId of) {
+  const Node* node = producerOf(graph, rest);
+  return node && (node->opType == "Sub" || node->opType == "aten.rsub") &&
+         std::ranges::any_of(node->inputs, [&](TensorId input) { return originOf(graph, input) == of; });
+}
+
+/// y log(p) + (1 - y) log(1 - p): a binary cross-entropy, written by hand, without its minus.
+void checkBinaryLikelihood(EvaluationContext& context, TensorId loss) {
+  const Graph& graph = context.graph();
+  bool negative = false;
+  const Node* node = producerOf(graph, loss);
+  if (!node || (!node->isOwn() && hasOpponent(graph))) return;
+  while (node && !isSum(node)) {
+    const std::optional<Signed> next = signedInput(graph, *node);
+    if (!next) return;
+    negative = negative != next->negated;
+    node = producerOf(graph, next->input);
+  }
+  if (!node || node->outputs.empty()) return;
+  const std::vector<Summand> terms = summandsOf(graph, node->outputs.front());
+  if (terms.size() != 2 || terms[0].subtracted != terms[1].subtracted || negative != terms[0].subtracted)
+    return;
+  const std::vector<bool> learnt = learntTensors(graph);
+  const TensorId first = pickerOf(graph, learnt, terms[0].tensor),
+                 second = pickerOf(graph, learnt, terms[1].tensor);
+  if (!first.valid() || !second.valid()) return;
+  if (!isRestOf(graph, first, second) && !isRestOf(graph, second, first)) return;
+  Finding finding =
+      findingAtNode(context, node->id,
+                    "the loss is the log-likelihood of the answers itself, y log(p) + (1 - y) log(1 - p): "
+                    "training makes it as small as it can");
+  finding.advice = "Put a minus before it, or use the binary cross-entropy of the logits.";
+  context.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void checkSign(EvaluationContext& context, TensorId loss) {
   checkDistance(context, loss);
   checkLogProbability(context, loss);
+  checkBinaryLikelihood(context, loss);
   checkPolicySign(context, loss);
 }
 
