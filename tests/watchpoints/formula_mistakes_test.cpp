@@ -109,6 +109,32 @@ TEST_CASE("target_leak tells of a target that is a column of what is read") {
   CHECK(leak(false).empty());
 }
 
+TEST_CASE("target_leak hints at a column that is the target, standardised") {
+  // Of 3 batches of 8 samples, `columns` of the 4 are (target - 1.8) / 0.7, but for `noise`.
+  const auto leak = [](int columns, double noise, int batches = 3) {
+    Graph g("network");
+    const Value read = g.input("x", {8, 4}), target = g.input("y", {8, 1});
+    meanSquaredError(linear(read, {.out = 1}), target);
+    FakeSource source(std::move(g), 1, batches);
+    for (int k = 0; k < batches; ++k) {
+      Tensor x = waves({8, 4}, 1 + 0.3 * k), y = waves({8, 1}, 2 - 0.4 * k);
+      for (std::size_t i = 0; i < 8; ++i)
+        for (int c = 0; c < columns; ++c)
+          x.data<float>()[4 * i + static_cast<std::size_t>(c)] =
+              static_cast<float>((static_cast<double>(y.data<float>()[i]) - 1.8) / 0.7 +
+                                 noise * std::sin(7.0 * static_cast<double>(i) + k));
+      source.record(Rank(0), Iteration(k), source.id("network/x"), x);
+      source.record(Rank(0), Iteration(k), source.id("network/y"), y);
+    }
+    return said("target_leak", source);
+  };
+  CHECK_THAT(leak(1, 0), Contains("number 0 of the 4 of each sample of network/x is network/y, scaled and"));
+  CHECK(leak(1, 0.01).empty());
+  CHECK(leak(0, 0).empty());
+  CHECK(leak(3, 0).empty());     // all lies on a line
+  CHECK(leak(1, 0, 2).empty());  // too little to tell
+}
+
 TEST_CASE("loss_input tells of a normal density without the logarithm of its deviation") {
   enum class Deviation { kLogarithm, kAdded, kDividedBy, kVariance, kHealthyVariance };
   const auto density = [](Deviation how) {

@@ -243,7 +243,8 @@ ConditionDef targetLeakCondition() {
       "mask. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes "
       "of a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration. A "
       "fault: a target of one number a sample is a column of an input, bit for bit in the first three "
-      "batches that are stored; or its steps go, each, into the prediction of that same step, and into none "
+      "batches that are stored (a hint where it is scaled and shifted, as what was standardised); or its "
+      "steps go, each, into the prediction of that same step, and into none "
       "before "
       "(of a decoder that is written out step by step).";
   def.advice = "Hide the places j > i of row i: greater(j, i) where the score gets -1e9 before the softmax.";
