@@ -66,6 +66,13 @@ void clippedToNothing(Session& run) {
   classify(run, optimizer);
 }
 
+/// One layer was to be slower, and stands still.
+void factorZero(Session& run) {
+  Optimizer optimizer = Sgd{.lr = 0.05, .momentum = 0.9};
+  optimizer.groups = {{.match = "net/fc2/*", .lrFactor = 0}};
+  classify(run, optimizer);
+}
+
 }  // namespace
 
 std::span<const SickCase> sickRates() {
@@ -86,6 +93,7 @@ std::span<const SickCase> sickRates() {
       {"momentum_nearly_one", momentumNearlyOne, "momentum|learning.rate", kUpdates},
       {"decay_shrinks_weights", decayShrinks, "decay|shrink", kUpdates},
       {"decay_explodes", decayExplodes, "decay|learning.rate", kUpdates},
+      {"group_factor_zero", factorZero, "lrFactor", kUpdates},
       {"clipped_to_nothing", clippedToNothing, "clip", kClipped},
   };
   return kCases;

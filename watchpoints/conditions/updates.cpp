@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "watchpoints/conditions/targets.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 
@@ -65,11 +66,16 @@ bool isAdam(const core::Node& update) {
 
 bool isSgd(const core::Node& update) { return update.opType == "SgdUpdate" || isOneOfTorch(update, {"SGD"}); }
 
+double groupFactor(const core::Graph& graph, const ParameterUpdate& update) {
+  return foreignAttribute(graph.node(update.node), "lr_factor", 1.0);
+}
+
 std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
   if (update.rate.valid()) {
     const StatisticsRow* row = context.rows.now(rank, update.rate);
     if (row && row->values.nonFinite() > 0) return std::nullopt;
-    if (row) return Rates{row->values.mean, row->values.mean};
+    const double rate = row ? row->values.mean * groupFactor(context.graph(), update) : 0;
+    if (row) return Rates{rate, rate};
   }
   std::optional<Rates> rates;
   for (int group = 0;; ++group) {

@@ -15,8 +15,12 @@ struct ParameterUpdate {
   std::vector<core::TensorId> nextStates;  // next values of the optimizer states, in the node's order
 };
 
-/// The rates that an update may have read: its own tensor; else the scalars "learning_rate",
-/// "learning_rate/1" … of the iteration, one a group of parameters, of which nobody says which is whose.
+/// What the engine's optimizer multiplies the rate with for the parameter's group: lrFactor.
+double groupFactor(const core::Graph& graph, const ParameterUpdate& update);
+
+/// The rates that an update may have read: its own tensor, times its group's factor; else the scalars
+/// "learning_rate", "learning_rate/1" … of the iteration, one a group of parameters, of which nobody says
+/// which is whose.
 struct Rates {
   double least = 0, most = 0;
 };

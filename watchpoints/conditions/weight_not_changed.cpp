@@ -86,7 +86,13 @@ class RecommendedNotChanged : public Evaluator {
       finding.advice =
           "Look at what sets the learning rate: what the optimizer was given, or a schedule that multiplies "
           "by 0.";
-      finding.writtenAt = m_updates.at(finding.tensor).rate;
+      const ParameterUpdate& update = m_updates.at(finding.tensor);
+      finding.writtenAt = update.rate;
+      if (groupFactor(context.graph(), update) == 0) {
+        finding.detail = "the lrFactor of its group is 0: no step changes it";
+        finding.advice =
+            "Give the group another factor; if the parameter is meant to stand still, freeze() it.";
+      }
       context.findings.push_back(std::move(finding));
       if (all) return;  // one says it for all
     }
