@@ -113,6 +113,20 @@ bool Retention::anyLast() const {
                              [this](const KeptSegment& s) { return s.values && keep(s) == Keep::kLast; });
 }
 
+std::uint64_t Retention::olderBytes() const {
+  std::uint64_t bytes = 0;
+  const auto newest = std::find_if(m_segments.rbegin(), m_segments.rend(),
+                                   [](const KeptSegment& each) { return !each.checkpoints.empty(); });
+  for (const KeptSegment& segment : m_segments) {
+    const bool older = newest != m_segments.rend() && segment.last < newest->first && !segment.replayStays;
+    // A checkpoint lies in the values as long as these are there.
+    if (segment.values)
+      bytes += segment.tensorBytes - std::min(segment.tensorBytes, older ? 0 : segment.stateBytes);
+    if (older) bytes += segment.replayBytes;
+  }
+  return bytes;
+}
+
 std::optional<std::int64_t> Retention::nextDrop(std::uint64_t incoming, bool diskShort) const {
   const bool before = incoming > 0;
   const bool newestToo = diskShort || before || (overBudget(0) && anyLast());

@@ -22,14 +22,15 @@ struct KeptSegment {
   std::int64_t segment = 0;  // its number
   std::int64_t graph = 0;    // version
   std::int64_t first = 0, last = 0, iterations = 0;
-  std::uint64_t bytes = 0;  // of the file
-  bool values = false;      // it holds tensors
-  bool dropped = false;     // it held them once
-  int level = 0;            // how often its content was merged
-  bool alone = false;       // cannot be merged with the next one
-  std::int64_t step = 1;    // of its time, so many iterations apart keep their statistics; outliers besides
-  bool bare = false;        // these are not in it, but those that lost them
-  bool stays = false;       // it cannot be thinned
+  std::uint64_t bytes = 0;        // of the file
+  std::uint64_t tensorBytes = 0;  // of these, that values take
+  bool values = false;            // it holds tensors
+  bool dropped = false;           // it held them once
+  int level = 0;                  // how often its content was merged
+  bool alone = false;             // cannot be merged with the next one
+  std::int64_t step = 1;  // of its time, so many iterations apart keep their statistics; outliers besides
+  bool bare = false;      // these are not in it, but those that lost them
+  bool stays = false;     // it cannot be thinned
   std::shared_ptr<const core::IterationSet> which = {};  // its iterations
   core::IterationSet checkpoints = {}, batches = {};     // those that have one
   std::uint64_t stateBytes = 0, batchBytes = 0;          // of these, raw
@@ -113,6 +114,8 @@ class Retention {
   const KeptSegment& segment(std::int64_t number) const { return m_segments[find(number)]; }
   const std::vector<KeptSegment>& segments() const { return m_segments; }
   std::uint64_t bytes() const { return m_bytes; }  // on disk, of segments
+  /// About as many go with all values, and the checkpoints and batches before the newest checkpoint.
+  std::uint64_t olderBytes() const;
   /// What is left when nothing can be thinned any more: scalars, digests, hashes of batches, and the rest.
   std::uint64_t leastBytes() const;
   /// Whether the run is to have another checkpoint: it has none, or the batches since the newest one are a

@@ -39,6 +39,7 @@ KeptSegment SegmentStore::keptSegment(const SegmentLine& line, std::uint64_t rep
           .last = line.iterations.back(),
           .iterations = static_cast<std::int64_t>(line.iterations.size()),
           .bytes = line.bytes,
+          .tensorBytes = line.storedBytes,
           .values = line.tensors > 0,
           .dropped = line.tensorsDropped,
           .bare = line.thinned > 0,
@@ -100,8 +101,8 @@ std::uint64_t SegmentStore::spare() const {
   return disk.ok() ? spareBytes(*disk, m_disk.keepFree) : DiskSpace::kUnknown;
 }
 
-// The oldest values go until `bytes` more fit on the disk, then the rest in the order of --max-size; false:
-// they do not. What goes is counted here: some file systems give it back only later.
+// What `what` names goes until `bytes` more fit on the disk, the oldest values first; false: they do not.
+// What goes is counted here: some file systems give it back only later.
 core::Result<bool> SegmentStore::freeDisk(std::uint64_t bytes, std::uint64_t spareNow, Goes what) {
   const std::uint64_t before = spareNow + m_retention.bytes();
   std::vector<std::int64_t> merged;
@@ -111,45 +112,82 @@ core::Result<bool> SegmentStore::freeDisk(std::uint64_t bytes, std::uint64_t spa
       continue;
     }
     const Need need{.disk = bytes + m_retention.bytes() - before};
-    if (what == Goes::kValues) return false;
-    MSDBG_ASSIGN(const bool did, giveUpSome(need, merged));
+    MSDBG_ASSIGN(const bool did, giveUp(what, need, merged));
     if (!did) return false;
   }
   return true;
 }
 
+core::Result<bool> SegmentStore::giveUp(Goes what, const Need& need, std::vector<std::int64_t>& merged) {
+  using enum Retention::Newest;
+  if (what == Goes::kOlderReplay) return giveUpOlderReplay(need);
+  if (what == Goes::kRows) return giveUpSome(need, merged, kStays);
+  if (what == Goes::kEverything) return giveUpSome(need, merged, kMayGo);
+  return false;
+}
+
+// For the room that the rows, checkpoints and batches of a segment take, with that of the next one, the same
+// goes of older ones: of each kind as much as comes.
+core::Result<bool> SegmentStore::replaceOlder(const SegmentWriter::Image& image, std::uint64_t bytes,
+                                              std::uint64_t spareNow) {
+  const std::uint64_t all = spareNow + m_retention.bytes();
+  const std::uint64_t missing = bytes - std::min(bytes, spareNow);
+  MSDBG_TRY(freeDisk(spareNow + std::min(missing, 2 * image.replayBytes), spareNow, Goes::kOlderReplay));
+  return freeDisk(bytes, all - std::min(all, m_retention.bytes()), Goes::kRows);
+}
+
 void SegmentStore::setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes) {
-  if (isShort && !m_diskShort) {
-    core::logWarn(m_folder.string() +
-                  ": the disk has no room for more values (--keep-free): only statistics from iteration " +
-                  std::to_string(iteration) + " on, until there is room again");
-  } else if (!isShort && m_diskShort) {
-    core::logWarn(m_folder.string() + ": the disk has room again: values are recorded from now on");
+  if (isShort != m_diskShort) {
+    const std::string text =
+        m_folder.string() +
+        (isShort ? ": the disk has no room for more values (--keep-free): only statistics from iteration " +
+                       std::to_string(iteration) + " on, until there is room again"
+                 : ": the disk has room again: values are recorded from now on");
+    m_shortages > 1 ? core::logInfo(text) : core::logWarn(text);
+    if (!isShort) ++m_shortages;
   }
   m_diskShort = isShort;
   m_didNotFit = std::max(bytes, m_didNotFit);
 }
 
+// What comes now takes the place of older values, checkpoints and batches, where these make room for two of
+// it: else a disk that was short for a moment would stay so. Returns the room that there is then.
+core::Result<std::uint64_t> SegmentStore::endShortage(std::uint64_t spareNow) {
+  const std::uint64_t wanted = 2 * m_didNotFit + 1, all = spareNow + m_retention.bytes();
+  if (spareNow + m_retention.olderBytes() < wanted) return spareNow;
+  MSDBG_ASSIGN(const bool roomy, freeDisk(wanted, spareNow, Goes::kOlderReplay));
+  if (roomy) setDiskShort(false, 0, 0);
+  return all - std::min(all, m_retention.bytes());
+}
+
 // Rows of the next segment may be written to the disk while they come in, so there has to be room for it too.
 core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image image, std::int64_t number,
                                                          Iterations iterations) {
-  if (m_spareFile && bytesToWrite(image) + image.size > spare()) m_spareFile->discard();
-  const std::uint64_t spareNow = spare();
-  if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
+  if (m_spareFile && (m_diskShort || bytesToWrite(image) + image.size > spare())) m_spareFile->discard();
+  std::uint64_t spareNow = spare();
+  if (m_diskShort) {
+    MSDBG_ASSIGN(spareNow, endShortage(spareNow));
+  }
   const std::uint64_t needed = bytesToWrite(image), before = spareNow + m_retention.bytes();
   const std::uint64_t size = std::max<std::uint64_t>(image.size, m_wanted);
   const std::uint64_t next = image.tensors > 0 ? 0 : image.size;  // rows of the next one, as many as of this
-  // Values to come, which m_wanted tells of, are no reason to give up statistics.
-  MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow, Goes::kValues));
+  const bool replays = image.replayBytes > 0, onlyReplays = replays && image.tensors == 0;
+  // Values, and those to come, which m_wanted tells of, are no reason to give up statistics.
+  const core::Result<bool> roomy = onlyReplays ? replaceOlder(image, needed + size, spareNow)
+                                               : freeDisk(needed + size, spareNow, Goes::kValues);
+  if (!roomy.ok()) return roomy.error();
   const auto room = [&] { return before - std::min(before, m_retention.bytes()); };
-  const bool noMoreValues = !roomy && image.hasValues();
+  const bool noMoreValues = !*roomy && image.hasValues();
   if (noMoreValues && needed > room()) {
-    MSDBG_ASSIGN(image, m_writer.build(number, iterations, false));
+    MSDBG_ASSIGN(const bool replaces, replays ? freeDisk(needed, room(), Goes::kOlderReplay) : false);
+    if (!replaces) {
+      MSDBG_ASSIGN(image, m_writer.build(number, iterations, false));
+    }
   }
-  bool fits = roomy || bytesToWrite(image) + next <= room();
+  bool fits = *roomy || bytesToWrite(image) + next <= room();
   if (!fits) {
-    MSDBG_ASSIGN(fits, freeDisk(bytesToWrite(image) + next, room(), Goes::kEverything));
-    fits = fits || bytesToWrite(image) <= room();
+    MSDBG_TRY(freeDisk(bytesToWrite(image) + next, room(), Goes::kRows));
+    MSDBG_ASSIGN(fits, freeDisk(bytesToWrite(image), room(), Goes::kEverything));
   }
   if (fits && noMoreValues) setDiskShort(true, iterations.back()->iteration + 1, size);
   if (fits) return image;

@@ -77,8 +77,13 @@ class SegmentStore {
   core::Result<SegmentWriter::Image> buildReadable(std::int64_t number, Iterations iterations);
   core::Result<SegmentWriter::Image> fitDisk(SegmentWriter::Image image, std::int64_t number,
                                              Iterations iterations);
-  enum class Goes { kValues, kEverything };  // that can
+  // That can; rows, with older checkpoints and batches; everything, with the newest too.
+  enum class Goes { kValues, kOlderReplay, kRows, kEverything };
   core::Result<bool> freeDisk(std::uint64_t bytes, std::uint64_t spareNow, Goes what);
+  core::Result<bool> giveUp(Goes what, const Need& need, std::vector<std::int64_t>& merged);
+  core::Result<bool> replaceOlder(const SegmentWriter::Image& image, std::uint64_t bytes,
+                                  std::uint64_t spareNow);
+  core::Result<std::uint64_t> endShortage(std::uint64_t spareNow);
   void setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes);
   enum class Dropped { kIsKeptForReuse, kGoes };  // its file
   core::Status dropTensors(std::int64_t segment, Dropped how);
@@ -100,14 +105,16 @@ class SegmentStore {
   bool planThinning(const Need& need);
   void beginThinning(const std::vector<std::int64_t>& old, std::int64_t step, const core::IterationSet& all,
                      bool anyKept);
-  bool planReplay(const Need& need);
+  bool planReplay(const Need& need, Retention::Newest newest);
+  core::Result<bool> giveUpOlderReplay(const Need& need);
   bool planUseless();
   void beginWithout(const ReplayPlan& plan);
   void begin(const std::vector<std::int64_t>& old, std::int64_t step, std::vector<MergeSelection> files);
   core::Result<bool> rewriteStep();
   void cannotRewrite(const std::vector<std::int64_t>& old, const core::Error& error);
   void listRewritten(SegmentRewrite& rewrite, std::int64_t step, bool dropped, Dropped how);
-  core::Result<bool> giveUpSome(const Need& need, std::vector<std::int64_t>& before);
+  core::Result<bool> giveUpSome(const Need& need, std::vector<std::int64_t>& before,
+                                Retention::Newest newest = Retention::Newest::kMayGo);
   core::Status thinFor(const Need& need);
   core::Result<bool> mergeFew(std::size_t width, std::vector<std::int64_t>& before);
   void sayTooMuch();
@@ -134,6 +141,7 @@ class SegmentStore {
   bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false, m_dropped = false;
   bool m_loose = false;              // a checkpoint went: nothing may lead to some batches any more
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
+  int m_shortages = 0;               // of the disk, that ended
   double m_compressed = 1;           // raw bytes for one that is stored, of the last values; 1 at least
   std::uint64_t m_wanted = 0;        // of the disk, by what comes next
   std::vector<std::int64_t> m_plan;  // to be merged next

@@ -120,9 +120,9 @@ void SegmentStore::beginThinning(const std::vector<std::int64_t>& old, std::int6
   begin(old, step, std::move(files));
 }
 
-bool SegmentStore::planReplay(const Need& need) {
+bool SegmentStore::planReplay(const Need& need, Retention::Newest newest) {
   if (m_rewrite) return true;
-  const ReplayPlan plan = m_retention.nextReplay(need);
+  const ReplayPlan plan = m_retention.nextReplay(need, newest);
   if (plan.empty()) return false;
   m_dropped = true;
   // On a disk that is full nothing is written again that need not be: it would take the room that there is.
@@ -212,7 +212,8 @@ core::Result<bool> SegmentStore::mergeFew(std::size_t width, std::vector<std::in
 }
 
 // A step of what is needed next besides dropping values; false: there is none, or the disk refuses.
-core::Result<bool> SegmentStore::giveUpSome(const Need& need, std::vector<std::int64_t>& before) {
+core::Result<bool> SegmentStore::giveUpSome(const Need& need, std::vector<std::int64_t>& before,
+                                            Retention::Newest newest) {
   if (!m_rewrite) {
     const bool canGo = m_retention.leastBytes() > m_retention.maxBytes() ||
                        !m_retention.nextThinning(need).segments.empty() ||
@@ -220,7 +221,13 @@ core::Result<bool> SegmentStore::giveUpSome(const Need& need, std::vector<std::i
     MSDBG_ASSIGN(const bool merged, mergeFew(canGo ? kFewFiles : 2, before));
     if (merged) return true;
   }
-  if (!planThinning(need) && !planReplay(need)) return false;
+  if (!planThinning(need) && !planReplay(need, newest)) return false;
+  return rewriteStep();
+}
+
+// A step of giving up checkpoints and batches that newer ones take the place of; false as above.
+core::Result<bool> SegmentStore::giveUpOlderReplay(const Need& need) {
+  if (!planReplay(need, Retention::Newest::kStays)) return false;
   return rewriteStep();
 }
 
