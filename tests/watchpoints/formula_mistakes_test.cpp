@@ -211,6 +211,56 @@ TEST_CASE("loss_input tells of a binary cross-entropy without its minus") {
   CHECK(likelihood(Minus::kNone, true, false).empty());  // y log(p (1 - p)): whatever that is
 }
 
+TEST_CASE("loss_input tells of a binary cross-entropy with the same logarithm for both answers") {
+  const auto entropy = [](bool firstOfRest, bool secondOfRest, bool clipped) {
+    return said("loss_input",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {4, 6});
+                  const Value y = cast(g.input("y", {4, 1}, DType::Int64), DType::Float32);
+                  const Value p = sigmoid(linear(x, {.out = 1}));
+                  const auto logOf = [&](bool rest) {
+                    const Value each = rest ? 1.0 - p : p;
+                    return log(clipped ? clip(each, 1e-6, 1 - 1e-6) : each + 1e-7);
+                  };
+                  return -meanOf(y * logOf(firstOfRest) + (1.0 - y) * logOf(secondOfRest));
+                },
+                {{"network/x", waves({4, 6})}, {"network/y", counted({4, 1}, 2)}});
+  };
+  for (const bool clipped : {false, true}) {
+    CHECK_THAT(entropy(false, false, clipped), Contains("both multiplied with log(p)"));
+    CHECK_THAT(entropy(true, true, clipped), Contains("both multiplied with log(1 - p)"));
+    CHECK(entropy(false, true, clipped).empty());
+    CHECK(entropy(true, false, clipped).empty());  // p is that of the other answer
+  }
+}
+
+TEST_CASE("normalization_of_one tells of a mean along the axis that was just normalised") {
+  enum class Norm { kLayer, kChannel, kGroup, kBatch };
+  const auto pooled = [](Norm norm, std::vector<std::int64_t> axes, bool activated = false) {
+    return said("normalization_of_one",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {4, 6, 5, 3}), label = g.input("label", {4}, DType::Int64);
+                  const Value h = x * g.parameter("gain", {1, 6, 1, 1}, Init::constant(2));
+                  Value n = norm == Norm::kLayer     ? layerNorm(h)
+                            : norm == Norm::kBatch   ? batchNorm(h)
+                            : norm == Norm::kChannel ? groupNorm(h, {.groups = 6})
+                                                     : groupNorm(h, {.groups = 3});
+                  if (activated) n = relu(n);
+                  const Value mean = axes.empty() ? globalAveragePool(dropout(n, 0.1)) : reduceMean(n, axes);
+                  return softmaxCrossEntropy(linear(flatten(mean), {.out = 3}), label);
+                },
+                {{"network/x", waves({4, 6, 5, 3})}, {"network/label", counted({4}, 3)}});
+  };
+  CHECK_THAT(pooled(Norm::kLayer, {-1}), Contains("has just made it zero, of [4, 6, 5, 3]"));
+  CHECK_THAT(pooled(Norm::kLayer, {2, 3}), Contains("has just made it zero"));
+  CHECK_THAT(pooled(Norm::kChannel, {}), Contains("has just made it zero"));
+  CHECK(pooled(Norm::kLayer, {2}).empty());
+  CHECK(pooled(Norm::kLayer, {-1}, true).empty());
+  CHECK(pooled(Norm::kChannel, {2}).empty());
+  CHECK(pooled(Norm::kGroup, {}).empty());
+  CHECK(pooled(Norm::kBatch, {}).empty());
+}
+
 TEST_CASE("activation_range says of a silent Relu that it is 0, and nothing of a hinge that is met") {
   const auto silent = [](bool ofNetwork) {
     return saidOfRows("activation_range", [ofNetwork](Value x, Value label) {

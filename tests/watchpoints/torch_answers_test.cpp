@@ -79,6 +79,34 @@ std::string ofLossBy(const char* type) {
   return said(source, "no_gradient", Severity::kFault);
 }
 
+// y log(p) + (1 - y) log(1 - p) of a sigmoid, or with log(p) twice; clamped or + 1e-7; with its minus, or
+// not.
+std::string ofEntropy(bool same, bool clamped, bool minus) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 y = p.source(TensorRole::kLabel, "batch/1", {8, 16});
+  const auto op = [&](const char* type, std::vector<TensorId> inputs, Attributes attributes = {}) {
+    return p.node(type, "Loss", Phase::kForward, std::move(inputs),
+                  floats(TensorRole::kActivation, "", {8, 16}), {}, "aten", std::move(attributes));
+  };
+  const auto rest = [&](TensorId of) { return op("rsub", {of}, {{"other", std::int64_t{1}}}); };
+  const auto logOf = [&](TensorId of) {
+    return op("log", {clamped ? op("clamp", {of}, {{"min", 1e-7}}) : op("add", {of}, {{"other", 1e-7}})});
+  };
+  const TensorId q = p.layer("Net/a", p.x, w), sigmoid = op("sigmoid", {q});
+  const TensorId yes = op("mul", {y, logOf(sigmoid)}),
+                 no = op("mul", {rest(y), logOf(same ? sigmoid : rest(sigmoid))});
+  TensorId sum = op("add", {yes, no});
+  if (minus) sum = op("neg", {sum});
+  const TensorId loss = p.node("mean", "Loss", Phase::kForward, {sum}, floats(TensorRole::kLoss, "", {}));
+  const TensorId rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  p.update("Net/a", w, p.gradient("Net/a", q, w, loss), rate);
+  FakeSource source(p.graph, 1, 3);
+  for (int i = 0; i < 3; ++i)
+    for (const TensorId id : {rate, loss}) source.record(Rank(0), Iteration(i), id, numbers({}, 0.1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
 std::string ofName(const char* type) {
   Program p;
   p.node(type, "main", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
@@ -102,6 +130,14 @@ TEST_CASE("a target that is made of what comes next is known, and whether the en
   REQUIRE(bootstrapOf(true));
   CHECK(bootstrapOf(true)->masked);
   CHECK_FALSE(bootstrapOf(false, true));
+}
+
+TEST_CASE("loss_input reads a binary cross-entropy that was written by hand") {
+  for (const bool clamped : {false, true}) {
+    CHECK(contains(ofEntropy(false, clamped, false), "the log-likelihood of the answers itself"));
+    CHECK(contains(ofEntropy(true, clamped, true), "both multiplied with log(p)"));
+    CHECK(ofEntropy(false, clamped, true).empty());
+  }
 }
 
 TEST_CASE("run_failed knows what is behind the words of PyTorch") {

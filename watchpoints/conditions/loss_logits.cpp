@@ -14,13 +14,16 @@ using core::TensorId;
 const Node* probabilityOf(const Graph& graph, const Node& log) {
   static constexpr auto kProbabilities =
       std::to_array<std::string_view>({"Softmax", "Sigmoid", "HardSigmoid"});
-  static constexpr auto kGuards = std::to_array<std::string_view>({"Clip", "Add", "Max", "Min", "Sub"});
+  static constexpr auto kGuards = std::to_array<std::string_view>(
+      {"Clip", "Add", "Max", "Min", "Sub", "aten.add", "aten.sub", "aten.rsub"});
   constexpr int kMost = 4;
   if (log.opType != "Log") return nullptr;
   const Node* node = makerOf(graph, log.inputs.front());
   for (int steps = 0; steps < kMost && isOneOf(node, kGuards); ++steps) {
-    const bool first = node->inputs.size() > 1 && constantOf(graph, node->inputs[0]).has_value();  // 1 - p
-    if (node->opType != "Clip" && !first && !constantOf(graph, node->inputs[1])) return nullptr;
+    // A number of Python's is an attribute, and its operator has one input.
+    const bool alone = node->inputs.size() == 1,
+               first = !alone && constantOf(graph, node->inputs[0]).has_value();  // 1 - p
+    if (node->opType != "Clip" && !alone && !first && !constantOf(graph, node->inputs[1])) return nullptr;
     node = makerOf(graph, node->inputs[first ? 1 : 0]);
   }
   return isOneOf(node, kProbabilities) ? node : nullptr;

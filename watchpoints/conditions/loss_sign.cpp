@@ -111,15 +111,19 @@ void checkLogProbability(EvaluationContext& context, TensorId loss) {
                                                " itself: training makes it as small as it can; negate it"));
 }
 
-/// What a factor of the data picks of the logarithm of a sigmoid, or of one minus that; invalid: it is none.
-TensorId pickerOf(const Graph& graph, const std::vector<bool>& learnt, TensorId term) {
+/// What a factor of the data picks: the logarithm of a sigmoid, or of one minus that.
+struct Picked {
+  TensorId picker;  // invalid: it is something else
+  const Node *log = nullptr, *sigmoid = nullptr;
+};
+Picked pickedBy(const Graph& graph, const std::vector<bool>& learnt, TensorId term) {
   const Node* product = makerOf(graph, term);
   if (!isProduct(product) || product->inputs.size() != 2) return {};
   for (const std::size_t i : {0, 1}) {
     const Node* log = makerOf(graph, product->inputs[i]);
     const Node* probability = log ? probabilityOf(graph, *log) : nullptr;
     if (probability && probability->opType != "Softmax" && !learnt[product->inputs[1 - i].index()])
-      return originOf(graph, product->inputs[1 - i]);
+      return {originOf(graph, product->inputs[1 - i]), log, probability};
   }
   return {};
 }
@@ -131,7 +135,34 @@ bool isRestOf(const Graph& graph, TensorId rest, TensorId of) {
          std::ranges::any_of(node->inputs, [&](TensorId input) { return originOf(graph, input) == of; });
 }
 
-/// y log(p) + (1 - y) log(1 - p): a binary cross-entropy, written by hand, without its minus.
+/// Whether p stands in log(p) as often as not: the other way round it is log(1 - p).
+bool isOfRest(const Graph& graph, const Picked& picked) {
+  bool rest = false;
+  for (const Node* node = makerOf(graph, picked.log->inputs.front()); node && node != picked.sigmoid;) {
+    const bool subtracts = node->opType == "aten.rsub" ||
+                           (node->opType == "Sub" && constantOf(graph, node->inputs[0]).has_value());
+    rest = rest != subtracts;
+    const bool first = node->inputs.size() > 1 && constantOf(graph, node->inputs[0]).has_value();
+    node = makerOf(graph, node->inputs[first ? 1 : 0]);
+  }
+  return rest;
+}
+
+/// y log(p) + (1 - y) log(p): both answers are paid for the same.
+void addSameForBoth(EvaluationContext& context, const Node& sum, const Picked& picked) {
+  const bool rest = isOfRest(context.graph(), picked);
+  const std::string right = rest ? "log(p)" : "log(1 - p)", wrong = rest ? "log(1 - p)" : "log(p)";
+  Finding finding =
+      findingAtNode(context, sum.id,
+                    "y and 1 - y are both multiplied with " + wrong +
+                        ": the loss does not depend on the answer, and training makes p the same for all");
+  finding.advice = "One of the two belongs to " + right +
+                   ": -(y log(p) + (1 - y) log(1 - p)), or use the binary cross-entropy of the logits.";
+  context.findings.push_back(std::move(finding));
+}
+
+/// y log(p) + (1 - y) log(1 - p), a binary cross-entropy written by hand: without its minus, or with the same
+/// logarithm twice.
 void checkBinaryLikelihood(EvaluationContext& context, TensorId loss) {
   const Graph& graph = context.graph();
   bool negative = false;
@@ -145,13 +176,15 @@ void checkBinaryLikelihood(EvaluationContext& context, TensorId loss) {
   }
   if (!node || node->outputs.empty()) return;
   const std::vector<Summand> terms = summandsOf(graph, node->outputs.front());
-  if (terms.size() != 2 || terms[0].subtracted != terms[1].subtracted || negative != terms[0].subtracted)
-    return;
+  if (terms.size() != 2 || terms[0].subtracted != terms[1].subtracted) return;
   const std::vector<bool> learnt = learntTensors(graph);
-  const TensorId first = pickerOf(graph, learnt, terms[0].tensor),
-                 second = pickerOf(graph, learnt, terms[1].tensor);
-  if (!first.valid() || !second.valid()) return;
-  if (!isRestOf(graph, first, second) && !isRestOf(graph, second, first)) return;
+  const Picked first = pickedBy(graph, learnt, terms[0].tensor),
+               second = pickedBy(graph, learnt, terms[1].tensor);
+  if (!first.picker.valid() || !second.picker.valid()) return;
+  if (!isRestOf(graph, first.picker, second.picker) && !isRestOf(graph, second.picker, first.picker)) return;
+  if (first.sigmoid == second.sigmoid && isOfRest(graph, first) == isOfRest(graph, second))
+    return addSameForBoth(context, *node, first);
+  if (negative != terms[0].subtracted) return;
   Finding finding =
       findingAtNode(context, node->id,
                     "the loss is the log-likelihood of the answers itself, y log(p) + (1 - y) log(1 - p): "
