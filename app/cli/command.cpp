@@ -77,9 +77,13 @@ Error usage(const Command& command, const std::string& what) {
 // What CLI11 could not place: an unknown option first, since its value may have become an argument.
 Error leftOver(const Command& command, const CLI::App& options, const std::vector<std::string>& words) {
   const auto option = std::ranges::find_if(words, [](const std::string& w) { return w.starts_with("-"); });
-  if (option == words.end())
-    return usage(command, fmt::format("'{}' is one argument too many{}", words.front(),
-                                      command.takesProgram ? ": a program goes behind --" : ""));
+  if (option == words.end()) {
+    const CLI::Option* tensor = options.get_option_no_throw("--tensor");
+    const char* cure = command.takesProgram             ? ": a program goes behind --"
+                       : tensor && tensor->count() == 0 ? ": a tensor is named by --tensor"
+                                                        : "";
+    return usage(command, fmt::format("'{}' is one argument too many{}", words.front(), cure));
+  }
   const std::string name = option->substr(0, option->find('='));
   return usage(command,
                fmt::format("there is no option {}{}", name, core::didYouMean(name, optionNames(options))));

@@ -24,6 +24,19 @@ std::vector<TensorId> tensorsEndingWith(const Graph& graph, std::string_view end
   return found;
 }
 
+// "fc/Gemm-op1" also ends the names of what the backward pass computes in grad/network/fc.
+void keepForward(const Graph& graph, std::vector<TensorId>& found) {
+  const auto computedIn = [&](bool forward) {
+    return [&graph, forward](TensorId id) {
+      const NodeId producer = graph.tensor(id).producer;
+      return producer.valid() && (graph.node(producer).phase == Phase::kForward) == forward;
+    };
+  };
+  if (std::ranges::count_if(found, computedIn(true)) != 1) return;
+  if (std::ranges::count_if(found, computedIn(false)) + 1 != std::ssize(found)) return;
+  std::erase_if(found, computedIn(false));
+}
+
 std::vector<std::string> parameterNames(const Graph& graph) {
   std::vector<std::string> names;
   for (const TensorInfo& info : graph.tensors())
@@ -84,7 +97,10 @@ std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGl
   std::vector<TensorId> found;
   for (const TensorInfo& info : graph.tensors())
     if (namesTensor(nameOrGlob, info)) found.push_back(info.id);
-  if (found.empty() && !isGlob(nameOrGlob)) found = tensorsEndingWith(graph, nameOrGlob);
+  if (found.empty() && !isGlob(nameOrGlob)) {
+    found = tensorsEndingWith(graph, nameOrGlob);
+    keepForward(graph, found);
+  }
   if (found.empty() && nameOrGlob == "loss")
     for (const TensorInfo& info : graph.tensors())
       if (info.role == TensorRole::kLoss) found.push_back(info.id);

@@ -18,8 +18,9 @@ bool endsAtBorder(std::string_view name, std::string_view end);
 bool namesTensor(std::string_view nameOrGlob, const TensorInfo& tensor);
 
 /// The tensors that a name or a glob fits; of a name that fits none, those whose name (without slot for slot
-/// 0) or alias ends so: `grad(conv1/weight)` ends `grad(network/conv1/weight)`. `loss`, where nothing is
-/// called so, means the tensors of that role. In the graph's order; empty: none.
+/// 0) or alias ends so: `grad(conv1/weight)` ends `grad(network/conv1/weight)`; the only one of the forward
+/// pass is meant rather than those of others. `loss`, where nothing is called so, means the tensors of that
+/// role. In the graph's order; empty: none.
 std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGlob);
 
 /// "; did you mean conv1/weight?" of names that end nearly so, in as many components; "" if none is near.

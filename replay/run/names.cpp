@@ -63,8 +63,12 @@ Result<std::vector<NodeId>> resolveNodes(const Graph& graph, const std::string& 
   if (found.empty())
     return Error(ErrorCode::kNotFound, notFound("node", name, core::nearestEnds(name, all),
                                                 "msdbg search TEXT finds those with a part of a name"));
-  if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, core::ambiguousName(name, names));
-  return found;
+  if (glob || found.size() == 1) return found;
+  // What the backward pass has of a node ends as its name does.
+  std::vector<NodeId> forward = found;
+  std::erase_if(forward, [&](NodeId id) { return graph.node(id).phase != core::Phase::kForward; });
+  if (forward.size() != 1) return Error(ErrorCode::kUsage, core::ambiguousName(name, names));
+  return forward;
 }
 
 }  // namespace msdbg::replay

@@ -40,6 +40,25 @@ TEST_CASE("The loss is named so whatever its operator is called") {
   CHECK(*resolveTensor(graph, "loss") == pooled);
 }
 
+TEST_CASE("A suffix means the operator of the forward pass before those that are derived from it") {
+  Graph graph("network");
+  TensorInfo values;
+  values.name = "x";
+  values.shape = {2};
+  const TensorId x = graph.addSource(values);
+  const auto node = [&](const char* scope, Phase phase) {
+    return graph.addNode("Relu", scope, phase, {x}, {}, {values}, {});
+  };
+  const NodeId forward = node("network/fc", Phase::kForward);
+  node("grad/network/fc", Phase::kBackward);
+  CHECK(*resolveTensor(graph, "fc/Relu-op1") == graph.node(forward).outputs[0]);
+  CHECK(resolveNodes(graph, "fc/Relu-op1").value() == std::vector{forward});
+  CHECK(resolveTensors(graph, "*fc/Relu-op1")->size() == 2);
+  node("network/other/fc", Phase::kForward);
+  CHECK(resolveTensor(graph, "fc/Relu-op1").error().code() == ErrorCode::kUsage);
+  CHECK(resolveNodes(graph, "fc/Relu-op1").error().code() == ErrorCode::kUsage);
+}
+
 TEST_CASE("A suffix begins at a '/' border") {
   CHECK(tensor("v1/weight").find("no tensor is named 'v1/weight'") == 0);
   CHECK(tensor("eight").find("no tensor") == 0);
