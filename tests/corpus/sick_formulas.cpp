@@ -173,6 +173,38 @@ void warmUpInIterations(Session& run) {
   for (const At at : iterations(run, 320)) t.step(points(at));
 }
 
+/// One of the two logarithms was to be that of 1 - p.
+void sameLogarithmTwice(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const Value p = clip(sigmoid(layer(g, "fc2", relu(layer(g, "fc1", x, 24)), 1)), 1e-6, 1 - 1e-6);
+  const Value entropy = y * log(p) + (1.0 - y) * log(p);  // WRONG
+  Trainer t(run, g, -reduceMean(entropy, {}, false), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 120))
+    t.step(changed(curve(at), "y", [](float v, std::size_t) { return v > 0.3f ? 1.f : 0.f; }));
+}
+
+/// The tokens are not pooled, but the features of each, which were just normalised.
+void poolsTheFeatures(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 8}), label = g.input("label", {16}, DType::Int64);
+  const Value tokens = layerNorm(reshape(layer(g, "fc1", x, 96), {16, 6, 16}));
+  const Value pooled = reduceMean(tokens, {-1}, false);  // WRONG
+  Trainer t(run, g, softmaxCrossEntropy(layer(g, "fc2", pooled, 4), label), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 120)) t.step(points(at));
+}
+
+/// Four updates in all.
+void accumulatesForTooLong(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 8}), label = g.input("label", {16}, DType::Int64);
+  const Value logits = layer(g, "fc2", relu(layer(g, "fc1", x, 24)), 4);
+  Optimizer optimizer = Adam{.lr = 1e-3};
+  optimizer.accumulate = 64;
+  Trainer t(run, g, softmaxCrossEntropy(logits, label), optimizer);  // WRONG
+  for (const At at : iterations(run, 256)) t.step(points(at));
+}
+
 }  // namespace
 
 std::span<const SickCase> sickFormulas() {
@@ -187,6 +219,9 @@ std::span<const SickCase> sickFormulas() {
       {"gradient_through_the_target", gradientThroughTheTarget, "target"},
       {"focal_turned_round", focalTurnedRound, "right answer|turned round"},
       {"boxes_of_no_objects", boxesOfNoObjects, "turned round"},
+      {"same_logarithm_twice", sameLogarithmTwice, "both multiplied"},
+      {"pools_the_features", poolsTheFeatures, "has just made it zero"},
+      {"accumulates_for_too_long", accumulatesForTooLong, "changed in 4 of 256"},
       {"warm_up_in_iterations", warmUpInIterations, "rate|warm", {"update/*", "*learning_rate*"}},
   };
   return kCases;

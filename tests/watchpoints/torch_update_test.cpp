@@ -81,6 +81,43 @@ TEST_CASE("hyperparameter_range knows what torch's optimizers were set to") {
       contains(ofSettings("Adam", {{"beta1", 0.999}, {"beta2", 0.9}}), "are they swapped (0.9 and 0.999)?"));
 }
 
+namespace {
+
+// Steps of SGD far larger than the weight, of a model that is given data of this size.
+std::string ofData(double size, bool operators) {
+  Program p;
+  const TensorId weight = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId read = operators ? p.layer("Net/a", p.x, weight) : p.x;
+  const TensorId loss = p.node("forward", "Net", Phase::kForward, {read}, floats(TensorRole::kLoss, "", {}),
+                               {}, operators ? "aten" : "torch");
+  const TensorId gradient = p.gradient("Net/a", loss, weight, loss);
+  const TensorId next = p.update("Net/a", weight, gradient, rate);
+  FakeSource source(p.graph, 1, 4);
+  for (int k = 0; k < 4; ++k) {
+    const auto record = [&](TensorId tensor, const Tensor& value) {
+      source.record(Rank(0), Iteration(k), tensor, value);
+    };
+    record(p.x, numbers({8, 16}, size));
+    record(weight, numbers({16, 16}, 0.1));
+    record(gradient, numbers({16, 16}, 50));
+    record(next, numbers({16, 16}, 5));
+    record(rate, numbers({}, 0, 0.1));
+    record(loss, numbers({}, 0, 3 + k));
+  }
+  return said(source, "weight_change_too_large", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("A step that is too large because of the data is told so") {
+  for (const bool operators : {false, true}) {
+    CHECK(contains(ofData(255, operators), "arrives neither scaled nor normalised"));
+    const std::string scaled = ofData(1, operators);
+    CHECK((contains(scaled, "learning rate 0.1") && !contains(scaled, "arrives")));
+  }
+}
+
 TEST_CASE("The line of a rate is where its scheduler steps, if a program of torch has one") {
   Program p;
   const TensorId first = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}),

@@ -23,7 +23,8 @@ double sizeOf(EvaluationContext& context, Rank rank, TensorId entry) {
 
 }  // namespace
 
-EntryScale::EntryScale(const core::Graph& graph) {
+std::map<TensorId, std::vector<TensorId>> entriesByWeight(const core::Graph& graph) {
+  std::map<TensorId, std::vector<TensorId>> all;
   const std::vector<bool> learnt = learntTensors(graph);
   for (const Node& node : graph.nodes()) {
     if (node.phase != core::Phase::kForward) continue;
@@ -37,12 +38,15 @@ EntryScale::EntryScale(const core::Graph& graph) {
       const core::TensorInfo& info = graph.tensor(input);
       const bool data =
           !learnt[input.index()] && info.role != TensorRole::kParameter && isFloating(info.dtype);
-      std::vector<TensorId>& entries = m_entries[*weight];
+      std::vector<TensorId>& entries = all[*weight];
       if (data && std::ranges::find(entries, input) == entries.end()) entries.push_back(input);
     }
   }
-  std::erase_if(m_entries, [](const auto& each) { return each.second.empty(); });
+  std::erase_if(all, [](const auto& each) { return each.second.empty(); });
+  return all;
 }
+
+EntryScale::EntryScale(const core::Graph& graph) : m_entries(entriesByWeight(graph)) {}
 
 void EntryScale::add(EvaluationContext& context) {
   for (const auto& [weight, entries] : m_entries) {

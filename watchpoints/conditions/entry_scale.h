@@ -10,7 +10,10 @@
 
 namespace msdbg::watch {
 
-/// What no parameter has a part in and a weight is multiplied with. A finding where, in three iterations, one
+/// What no parameter has a part in and a weight is multiplied with, by weight.
+std::map<core::TensorId, std::vector<core::TensorId>> entriesByWeight(const core::Graph& graph);
+
+/// Of these a finding where, in three iterations, one
 /// weight meets data ten thousand times as large as others that it meets in the same iteration, or those of
 /// one rank are a thousand times as large as those of all others.
 class EntryScale {

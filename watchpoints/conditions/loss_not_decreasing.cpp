@@ -163,6 +163,8 @@ class NothingLearnt : public Evaluator {
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
     if (guesses) addGuessing(context.graph(), last.mean, finding);
+    tellOfRareUpdates(std::ranges::count_if(m_moved, [](double moved) { return moved > 0; }),
+                      std::ssize(m_moved), finding);
     context.findings.push_back(std::move(finding));
   }
 

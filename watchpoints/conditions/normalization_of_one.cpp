@@ -63,8 +63,8 @@ const core::Node* passedOnBy(const core::Graph& graph, core::TensorId tensor) {
   return node;
 }
 
-/// A mean along all axes along which a normalisation has just made it zero: of each row it leaves the same,
-/// but for what the scale of a layer normalisation, which is 1 to begin with, lets through.
+/// A mean along all axes along which a normalisation has just made it zero. A hint where the scale, which is
+/// 1 to begin with, lets something through once it differs along these axes.
 void checkMeans(EvaluationContext& context) {
   const core::Graph& graph = context.graph();
   std::vector<bool> differentiated;  // asked only where there is such a mean
@@ -80,8 +80,13 @@ void checkMeans(EvaluationContext& context) {
     Finding finding =
         findingAtNode(context, node.id,
                       "it takes the mean along the axes along which " + norm->name +
-                          " has just made it zero, of " + graph.tensor(node.inputs.front()).shape.text() +
-                          ": what is left is the mean of its bias, whatever the input is");
+                          " has just made it zero, of " + graph.tensor(node.inputs.front()).shape.text());
+    if (norm->opType == "LayerNormalization") {
+      finding.severity = Severity::kHint;
+      finding.detail += ": with the scale of 1 that training begins with, nothing of its input is left";
+    } else {
+      finding.detail += ": what is left is its bias, whatever the input is";
+    }
     finding.advice = "Take the mean along another axis (of tokens, of places), or normalise after it.";
     context.findings.push_back(std::move(finding));
   }
@@ -113,7 +118,7 @@ ConditionDef normalizationOfOneCondition() {
       "From the graph: BatchNormalization or LayerNormalization whose mean is over one value; or a mean "
       "along "
       "the axes along which a normalisation (batch, layer, or of each channel by itself) has just made the "
-      "mean zero.";
+      "mean zero: a hint where the scale differs along them.";
   def.advice = "Use a larger batch, or another dimension to normalise over.";
   def.rowsOnly = true;
   def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };

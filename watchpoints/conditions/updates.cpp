@@ -70,6 +70,16 @@ double groupFactor(const core::Graph& graph, const ParameterUpdate& update) {
   return foreignAttribute(graph.node(update.node), "lr_factor", 1.0);
 }
 
+void tellOfRareUpdates(std::int64_t updates, std::int64_t iterations, Finding& finding) {
+  constexpr std::int64_t kRare = 16;  // iterations for an update
+  if (updates == 0 || updates * kRare > iterations) return;
+  finding.detail += "; the weights were changed in " + std::to_string(updates) + " of " +
+                    std::to_string(iterations) + " iterations";
+  finding.advice =
+      "Are the gradients of too many iterations accumulated for an update, or is the learning rate 0 in most "
+      "of them? Else train for longer.";
+}
+
 std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
   if (update.rate.valid()) {
     const StatisticsRow* row = context.rows.now(rank, update.rate);

@@ -36,6 +36,10 @@ bool isAdam(const core::Node& update);
 /// Plain or with momentum.
 bool isSgd(const core::Node& update);
 
+/// Few updates in all, as gradients that are accumulated for too long make them: an update in sixteen
+/// iterations and more is said in the finding's detail, and asked about in its advice.
+void tellOfRareUpdates(std::int64_t updates, std::int64_t iterations, Finding& finding);
+
 /// What updates, one after the other, made the tensor of: the parameter or state; itself where it is no
 /// update.
 core::TensorId rootOf(const core::Graph& graph, core::TensorId tensor);

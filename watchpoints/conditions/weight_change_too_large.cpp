@@ -3,6 +3,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/entry_scale.h"
 #include "watchpoints/conditions/kept_gradient.h"
 #include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/out_of_range.h"
@@ -24,12 +25,30 @@ class ChangeTooLarge : public Evaluator {
   UpdateRatio m_ratio;
 };
 
+/// Data that weights are multiplied with, or that a model is given whose operators are not recorded.
+std::vector<core::TensorId> dataOfModel(const core::Graph& graph) {
+  std::vector<core::TensorId> data;
+  for (const auto& [weight, entries] : entriesByWeight(graph))
+    data.insert(data.end(), entries.begin(), entries.end());
+  for (const core::Node& node : graph.nodes())
+    if (node.opType == "torch.forward")
+      std::ranges::copy_if(node.inputs, std::back_inserter(data), [&](core::TensorId input) {
+        const core::TensorInfo& info = graph.tensor(input);
+        return info.role == core::TensorRole::kInput && isFloating(info.dtype);
+      });
+  return data;
+}
+
 /// Of the recommended set: a step that training recovered from was no fault, so the end of the run decides.
 /// Its detail says what the step was made of.
 class RecommendedTooLarge : public Evaluator {
  public:
   explicit RecommendedTooLarge(const core::Graph& graph)
-      : m_ratio(graph, {}, true), m_outcome(graph), m_sum(sumOfLoss(graph)), m_keptGradients(graph) {
+      : m_ratio(graph, {}, true),
+        m_outcome(graph),
+        m_sum(sumOfLoss(graph)),
+        m_keptGradients(graph),
+        m_data(dataOfModel(graph)) {
     for (ParameterUpdate& update : parameterUpdates(graph)) m_updates.emplace(update.next, std::move(update));
   }
 
@@ -123,7 +142,10 @@ class RecommendedTooLarge : public Evaluator {
     if (!update.rate.valid() && rates) finding.detail = "learning rate " + core::formatShort(rates->most);
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
-    if (isOfTheRate(context, finding, update)) finding.writtenAt = rateLine(context.graph(), update);
+    if (isOfTheRate(context, finding, update))
+      finding.writtenAt = rateLine(context.graph(), update);
+    else
+      blameData(context, finding);
     blameSum(m_sum, finding);
     // Not a step that is too large, but a gradient that something has made so at once. That reads a lot.
     if (jumped(context, finding.rank, update.gradient) && !context.online &&
@@ -131,10 +153,27 @@ class RecommendedTooLarge : public Evaluator {
       tellWhereItGrew(context, finding, true);
   }
 
+  /// A gradient is as large as the data that its weight is multiplied with.
+  void blameData(EvaluationContext& context, Finding& finding) const {
+    constexpr double kLarge = 20;  // mean|x|, as batch_content has it
+    for (const core::TensorId data : m_data) {
+      const StatisticsRow* row = context.rows.now(finding.rank, data);
+      if (!row || row->values.nonFinite() > 0 || row->values.meanAbs <= kLarge) continue;
+      finding.detail += "; " + context.graph().tensor(data).name + ", from " +
+                        core::formatShort(row->values.min) + " to " + core::formatShort(row->values.max) +
+                        ", arrives neither scaled nor normalised, and gradients grow with it";
+      finding.advice =
+          "Bring the data to about 1 first: divide bytes by 255, subtract the mean and divide by the "
+          "deviation. Then look at the learning rate.";
+      return;
+    }
+  }
+
   UpdateRatio m_ratio;
   Outcome m_outcome;
   std::optional<LossSum> m_sum;
   KeptGradients m_keptGradients;
+  std::vector<core::TensorId> m_data;
   bool m_toldWhereItGrew = false;
   std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
   std::vector<Finding> m_pending;

@@ -39,11 +39,13 @@ class NothingMoves : public Evaluator {
     m_outcome.add(context);
     m_guessing.add(context);
     std::optional<double> rate;
+    bool moves = false;
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (const auto now = rateAt(context, place); now && !rate) rate = now;
       const std::optional<core::ChangeStatistics> change = changeOf(context, place, row);
       if (!change) return;
       ++context.evaluated;
+      moves = moves || change->meanAbsChange > 0;
       // What starts at zero is as large as its steps.
       if (change->meanAbsPrevious == 0 || m_updates.at(place.tensor).fromZero) return;
       const double ratio = change->meanAbsChange / change->meanAbsPrevious;
@@ -61,6 +63,7 @@ class NothingMoves : public Evaluator {
     });
     if (rate) m_rateOf.push_back(*rate);
     ++m_iterations;
+    m_updating += moves;
   }
 
   void finish(EvaluationContext& context) override {
@@ -83,6 +86,7 @@ class NothingMoves : public Evaluator {
         (m_rateOf.empty()
              ? ""
              : "; the learning rate is at most " + core::formatShort(std::ranges::max(m_rateOf)));
+    tellOfRareUpdates(m_updating, m_iterations, *m_first);
     add(context, *m_first, kInAll);
   }
 
@@ -202,7 +206,7 @@ class NothingMoves : public Evaluator {
   std::optional<Finding> m_first, m_most;      // the first update of all; the largest ratio of the run
   std::map<std::pair<core::Rank, core::TensorId>, double> m_moved;  // sum of ratios: a bound of the whole way
   std::vector<double> m_rateOf;                                     // of each iteration
-  int m_iterations = 0;
+  int m_iterations = 0, m_updating = 0;                             // of these, in which something moved
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
