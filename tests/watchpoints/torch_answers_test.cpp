@@ -107,6 +107,16 @@ std::string ofEntropy(bool same, bool clamped, bool minus) {
   return said(source, "loss_input", Severity::kFault);
 }
 
+// A loss of which no operator is recorded, and what autograd knew of it.
+std::string ofWhole(Attributes known, Severity severity = Severity::kFault) {
+  Program p;
+  const TensorId loss = p.node("forward", "Net", Phase::kForward, {}, floats(TensorRole::kLoss, "", {}), {},
+                               "torch", std::move(known));
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), loss, numbers({}, 0, 1));
+  return said(source, "loss_input", severity);
+}
+
 std::string ofName(const char* type) {
   Program p;
   p.node(type, "main", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
@@ -138,6 +148,47 @@ TEST_CASE("loss_input reads a binary cross-entropy that was written by hand") {
     CHECK(contains(ofEntropy(true, clamped, true), "both multiplied with log(p)"));
     CHECK(ofEntropy(false, clamped, true).empty());
   }
+}
+
+TEST_CASE("loss_input tells of a loss whose operators are not recorded what autograd knew of it") {
+  using Text = std::string;
+  CHECK(contains(ofWhole({{"softmax_of", Text("Softmax")}}), "softmax is applied twice"));
+  CHECK(contains(ofWhole({{"softmax_of", Text("LogSoftmax")}}, Severity::kHint), "twice it is only slower"));
+  CHECK(contains(ofWhole({{"sigmoid_of", Text("Sigmoid")}}), "sigmoid is applied twice"));
+  CHECK(contains(ofWhole({{"broadcast", Text("column")}}), "a prediction [n, 1] with a target [n]"));
+  CHECK(contains(ofWhole({{"broadcast", Text("row")}}), "a prediction [n] with a target [n, 1]"));
+  CHECK(contains(ofWhole({{"broadcast_by_hand", Text("column")}}, Severity::kHint), "broadcast to [n, n]"));
+  CHECK(ofWhole({{"broadcast_by_hand", Text("column")}}).empty());
+  for (const char* unknown : {"softmax_of", "sigmoid_of", "broadcast"})
+    CHECK(ofWhole({{unknown, Text("Erf")}}).empty());
+  CHECK(ofWhole({{"broadcast", true}, {"softmax_of", 1.5}}).empty());
+}
+
+TEST_CASE("What PyTorch's recorder marks of an optimizer is told in place of what follows from it") {
+  const auto ofMark = [](const char* condition, const char* kind, Attributes attributes) {
+    Program p;
+    const TensorId rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+    p.source(TensorRole::kParameter, "Net/head/weight", {16, 16});
+    const TensorId loss =
+        p.node("forward", "Net", Phase::kForward, {p.x}, floats(TensorRole::kLoss, "", {}), {}, "torch");
+    const TensorId mark = p.node(kind, "main", Phase::kUpdate, {}, floats(TensorRole::kActivation, "", {}),
+                                 {}, "torch", std::move(attributes));
+    FakeSource source(p.graph, 1, 3);
+    for (int k = 0; k < 3; ++k)
+      for (const TensorId id : {rate, loss, mark})
+        source.record(Rank(0), Iteration(k), id, numbers({}, 0, 1));
+    return said(source, condition, Severity::kFault) + said(source, condition, Severity::kHint);
+  };
+  const Attributes one{{"passes", std::int64_t{1}}}, three{{"passes", std::int64_t{3}}};
+  CHECK(contains(ofMark("gradients_dropped", "dropped_gradients", one), "before step() reads them"));
+  CHECK(contains(ofMark("gradients_dropped", "dropped_gradients", three), "after 3 backward passes"));
+  CHECK(ofMark("no_gradient", "dropped_gradients", one).empty());
+  CHECK(contains(ofMark("no_gradient", "other", {}), "no parameter gets a gradient from the loss"));
+  const std::string replaced = ofMark("no_gradient", "replaced_parameters",
+                                      {{"name", std::string("Net/head/weight")}, {"count", std::int64_t{2}}});
+  CHECK(
+      contains(replaced, "Net/head/weight and 1 more parameter, and the model was then given another layer"));
+  CHECK_FALSE(contains(replaced, "finds no gradient"));
 }
 
 TEST_CASE("run_failed knows what is behind the words of PyTorch") {

@@ -237,8 +237,9 @@ TEST_CASE("NaN beside the loss that gets to no gradient or weight is a hint") {
 
 namespace {
 
-// Data whose size is multiplied by `factor` every six iterations; the loss follows, or falls.
-std::string ofScale(double factor, bool harms, TensorRole role = TensorRole::kInput) {
+// Data whose size is multiplied by `factor` every six iterations, or now and then; the loss follows, or
+// falls.
+std::string ofScale(double factor, bool harms, TensorRole role = TensorRole::kInput, bool regular = true) {
   Program p;
   const TensorId data = p.source(role, "batch/0", {8, 16}),
                  a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
@@ -246,7 +247,8 @@ std::string ofScale(double factor, bool harms, TensorRole role = TensorRole::kIn
                  loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
   FakeSource source(p.graph, 1, 24);
   for (int k = 0; k < 24; ++k) {
-    const double size = std::pow(factor, k / 6) * (1 + 0.05 * (k % 3));
+    const int level = regular ? k / 6 : (k >= 4) + (k >= 17);
+    const double size = std::pow(factor, level) * (1 + 0.05 * (k % 3));
     source.record(Rank(0), Iteration(k), data, numbers({8, 16}, size));
     source.record(Rank(0), Iteration(k), loss, numbers({}, 0, harms ? size : 3.0 / (1 + k)));
   }
@@ -261,6 +263,8 @@ TEST_CASE("batch_content tells data that are normalised again in each epoch") {
   CHECK(contains(ofScale(3.2, true, TensorRole::kConstant), "again and again"));
   CHECK_FALSE(contains(ofScale(3.2, false), "again and again"));  // what was meant, or did no harm
   CHECK_FALSE(contains(ofScale(1.0, true), "again and again"));
+  CHECK_FALSE(
+      contains(ofScale(3.2, true, TensorRole::kInput, false), "again and again"));  // an agent's world
 }
 
 TEST_CASE("clipping_too_tight knows gradients that a GradScaler's factor is still in") {

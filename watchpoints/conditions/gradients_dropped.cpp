@@ -1,5 +1,6 @@
 // Several backward passes for each step, and zero_grad() before each of them: the step is made of the last
-// one alone. PyTorch's recorder says so by a node "torch.dropped_gradients" (dump/python/msdbg/_adds.py).
+// one alone. Or one, and zero_grad() after it. PyTorch's recorder says so by a node "torch.dropped_gradients"
+// (dump/python/msdbg/_adds.py).
 #include "watchpoints/conditions/marks.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/meaning/meaning.h"
@@ -8,11 +9,19 @@ namespace msdbg::watch {
 namespace {
 
 Finding findingOf(const EvaluationContext& context, const core::Node& node) {
-  return findingAtNode(
-      context, node.id,
-      "each step comes after " + std::to_string(foreignAttribute<std::int64_t>(node, "passes", 0)) +
-          " backward passes of one line, and the gradients of all but the last were set to zero before it: "
-          "the step is made of one of them");
+  const auto passes = foreignAttribute<std::int64_t>(node, "passes", 0);
+  if (passes > 1)
+    return findingAtNode(
+        context, node.id,
+        "each step comes after " + std::to_string(passes) +
+            " backward passes of one line, and the gradients of all but the last were set to zero before it: "
+            "the step is made of one of them");
+  Finding finding =
+      findingAtNode(context, node.id,
+                    "backward() computes gradients, and they are set to zero before step() reads "
+                    "them: no step changes anything");
+  finding.advice = "Call zero_grad() before backward(), or after step().";
+  return finding;
 }
 
 }  // namespace
@@ -24,7 +33,8 @@ ConditionDef gradientsDroppedCondition() {
   def.doc =
       "Of PyTorch: in three iterations in a row one line calls backward() several times, neither a step nor "
       "the program changes a parameter between the calls, the gradients of all but the last are gone before "
-      "the next, and the step reads those of the last as they are.";
+      "the next, and the step reads those of the last as they are; or those of the only one are gone before "
+      "the step.";
   def.advice =
       "Where gradients are to add up, call zero_grad() once for each step: right after step(), or where a "
       "new round of micro-batches begins.";

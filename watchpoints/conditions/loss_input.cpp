@@ -103,6 +103,24 @@ void checkBroadcastLoss(EvaluationContext& context, const Node& gradient, const 
           ": every prediction meets the target of every sample; reshape one to the shape of the other"));
 }
 
+/// The same where no operator is recorded. A difference that is written by hand may be meant so.
+void checkBroadcastWhole(EvaluationContext& context, const Node& loss) {
+  for (const bool byHand : {false, true}) {
+    const auto shape =
+        foreignAttribute<std::string>(loss, byHand ? fact::kBroadcastByHand : fact::kBroadcast, "");
+    if (shape != "column" && shape != "row") continue;
+    Finding finding = findingAtNode(
+        context, loss.id,
+        std::string("the loss compares ") +
+            (shape == "column" ? "a prediction [n, 1] with a target [n]"
+                               : "a prediction [n] with a target [n, 1]") +
+            ", which are broadcast to [n, n]: every prediction meets the target of every sample");
+    finding.advice = "Reshape one to the shape of the other: target.unsqueeze(1), or prediction.squeeze(1).";
+    if (byHand) finding.severity = Severity::kHint;
+    context.findings.push_back(std::move(finding));
+  }
+}
+
 /// nll_loss and ctc_loss are given logarithms of probabilities, and none of those is above zero.
 void checkLogProbabilities(EvaluationContext& context, const Node& node) {
   const Graph& graph = context.graph();
@@ -183,6 +201,7 @@ void question(EvaluationContext& context) {
   const std::vector<bool> differentiated = differentiatedTensors(context.graph());
   for (const Node& node : context.graph().nodes()) {
     checkBroadcastLoss(context, node, differentiated);
+    if (node.phase == core::Phase::kForward) checkBroadcastWhole(context, node);
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
     if (node.opType == "SoftmaxCrossEntropyLoss") checkOwnSimilarity(context, node);

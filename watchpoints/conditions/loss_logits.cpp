@@ -3,6 +3,7 @@
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 
@@ -116,18 +117,28 @@ class LogitsOfLoss {
     negated.valid() ? look(negated, Taken::kSigmoid) : lookSquashed(power, Taken::kSigmoid);
   }
 
+  /// A loss of PyTorch whose operators are not recorded.
+  void visitWhole(const Node& loss) {
+    tell(loss, foreignAttribute<std::string>(loss, fact::kSoftmaxOf, ""), Taken::kSoftmax);
+    tell(loss, foreignAttribute<std::string>(loss, fact::kSigmoidOf, ""), Taken::kSigmoid);
+  }
+
  private:
   void look(TensorId logits, Taken taken) {
     const Node* maker = makerOf(m_graph, logits);
-    if (!maker || m_told.contains(maker->id)) return;
+    if (maker) tell(*maker, maker->opType, taken);
+  }
+
+  void tell(const Node& at, std::string_view maker, Taken taken) {
+    if (m_told.contains(at.id)) return;
     const std::span<const Bad> table =
         taken == Taken::kSoftmax ? std::span<const Bad>(kOfSoftmax) : kOfSigmoid;
     for (const Bad& bad : table) {
-      if (maker->opType != bad.opType) continue;
-      Finding finding = findingAtNode(m_context, maker->id, std::string(bad.detail));
+      if (maker != bad.opType) continue;
+      Finding finding = findingAtNode(m_context, at.id, std::string(bad.detail));
       finding.severity = bad.severity;
       m_context.findings.push_back(std::move(finding));
-      m_told.insert(maker->id);
+      m_told.insert(at.id);
     }
   }
 
@@ -147,7 +158,10 @@ class LogitsOfLoss {
 void checkLogits(EvaluationContext& context) {
   LogitsOfLoss logits(context);
   for (const Node& node : context.graph().nodes())
-    if (node.phase == core::Phase::kForward && !node.inputs.empty()) logits.visit(node);
+    if (node.phase == core::Phase::kForward) {
+      logits.visitWhole(node);
+      if (!node.inputs.empty()) logits.visit(node);
+    }
 }
 
 }  // namespace msdbg::watch

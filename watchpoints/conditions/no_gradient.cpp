@@ -109,6 +109,7 @@ bool addNothingUpdated(EvaluationContext& context) {
   bool differentiated = false;
   for (const core::Node& node : graph.nodes()) {
     if (updatesAny(graph, node) || node.opType == "AccumulateGrad") return false;
+    if (node.opType == "torch.dropped_gradients") return true;  // another condition tells how
     if (node.phase == core::Phase::kBackward && node.derivedFrom.valid())
       differentiated =
           differentiated || std::ranges::any_of(graph.node(node.derivedFrom).inputs, isParameter);
@@ -204,6 +205,29 @@ void addWithoutGradient(EvaluationContext& context) {
   context.findings.push_back(std::move(finding));
 }
 
+/// Layers that took the place of those that an optimizer was given before: PyTorch's recorder marks it (see
+/// dump/python/msdbg/_optimizers.py). True: there are some.
+bool addReplaced(EvaluationContext& context) {
+  bool found = false;
+  for (const core::Node& node : context.graph().nodes()) {
+    if (node.opType != "torch.replaced_parameters") continue;
+    const auto more = foreignAttribute<std::int64_t>(node, "count", 1) - 1;
+    Finding finding = findingAtNode(
+        context, node.id,
+        "an optimizer was given " + foreignAttribute<std::string>(node, "name", "a parameter") +
+            (more > 0 ? " and " + std::to_string(more) + (more == 1 ? " more parameter" : " more parameters")
+                      : "") +
+            ", and the model was then given another layer in their place, which it computes with and nobody "
+            "trains");
+    finding.advice =
+        "Make the optimizer after the last layer is in its place, or give it the new parameters: "
+        "optimizer.add_param_group().";
+    context.findings.push_back(std::move(finding));
+    found = true;
+  }
+  return found;
+}
+
 /// A hint: an action is drawn so, too.
 void addSampled(EvaluationContext& context) {
   const std::optional<Sampled> sampled = sampledAway(context.graph());
@@ -217,7 +241,7 @@ void addSampled(EvaluationContext& context) {
 void question(EvaluationContext& context) {
   const bool nothing = addNothingUpdated(context);
   addFrozenInName(context);
-  addWithoutGradient(context);
+  if (!addReplaced(context)) addWithoutGradient(context);
   addSampled(context);
   if (std::optional<Finding> severed = severedGradient(context))
     context.findings.push_back(*std::move(severed));
@@ -250,7 +274,8 @@ ConditionDef noGradientCondition() {
       "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass "
       "of every iteration. Or the backward() of a torch.autograd.Function does not use the gradient that it "
       "is "
-      "given. Or what was to be frozen was given an attribute that freezes nothing (require_grad). Hints: an "
+      "given. Or what was to be frozen was given an attribute that freezes nothing (require_grad). Or an "
+      "optimizer of PyTorch was given a layer in whose place the model has another one since. Hints: an "
       "optimizer of PyTorch was given it, and nothing reads it; a normal "
       "distribution is sampled without a gradient, and a trained layer reads that. From the graph.";
   def.advice =

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kOther = 1.5;       // times, up or down: another level
 constexpr double kSameFactor = 1.3;  // two changes by so nearly the same factor are one and the same
+constexpr double kSameLength = 1.5;  // two levels that last so nearly as long are an epoch each
 constexpr int kLeast = 3;            // iterations of a level, and levels
 constexpr std::size_t kMost = 64;    // levels: more are no levels
 
@@ -51,6 +52,9 @@ void RescaledData::finish(EvaluationContext& context, const Outcome& outcome) co
     bool same = all;
     for (std::size_t i = 2; i < levels.size(); ++i)
       same = same && factorOf(levels[i].size / levels[i - 1].size, factor) < kSameFactor;
+    // All but the last, which the end of the run cuts short, are an epoch. What an agent sees changes too.
+    for (std::size_t i = 1; same && i + 1 < levels.size(); ++i)
+      same = factorOf(levels[i].iterations, levels[0].iterations) < kSameLength;
     const core::Iteration changed = levels[1].begin;
     if (!same || (outcome.finite() && outcome.recoveredSince(changed))) continue;
     Finding finding = findingAt(context, {changed, place.first, place.second}, precedence::kStructure);

@@ -89,10 +89,18 @@ inline constexpr std::string_view kNewParameter =
     "new_parameter";  // which of its inputs is a Parameter that was made just now
 inline constexpr std::string_view kMeasure =
     "measure";  // a loss of which no operator is recorded: "nll_loss", "ctc_loss", "binary_cross_entropy"
+inline constexpr std::string_view kSoftmaxOf =
+    "softmax_of";  // of such a loss: our name of the operator whose
+inline constexpr std::string_view kSigmoidOf = "sigmoid_of";  // values it takes the softmax, or sigmoid, of
+inline constexpr std::string_view kBroadcast =
+    "broadcast";  // what is predicted and its target were broadcast
+                  // to [n, n]; "column": predicted was [n, 1], the
+inline constexpr std::string_view kBroadcastByHand = "broadcast_by_hand";  // target [n]; "row": the reverse
 inline constexpr std::array kAll = {
-    kNextOf,     kAfterNextOf,  kNextAcross,          kPadding,      kCountsPadding, kLooksUpPadding,
-    kHoldsBlank, kSameAs,       kHidesNext,           kHidesBefore,  kHidesLater,    kLetsThrough,
-    kTokensOf,   kInnerStrides, kNormalisedElsewhere, kNewParameter, kAxisStride,    kMeasure};
+    kNextOf,     kAfterNextOf,  kNextAcross,          kPadding,        kCountsPadding, kLooksUpPadding,
+    kHoldsBlank, kSameAs,       kHidesNext,           kHidesBefore,    kHidesLater,    kLetsThrough,
+    kTokensOf,   kInnerStrides, kNormalisedElsewhere, kNewParameter,   kAxisStride,    kMeasure,
+    kSoftmaxOf,  kSigmoidOf,    kBroadcast,           kBroadcastByHand};
 }  // namespace fact
 
 /// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another

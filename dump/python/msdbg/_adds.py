@@ -1,7 +1,7 @@
 """Whether what backward() computes is added to what an earlier call of the iteration left, as accumulation wants it, or is
 of a loss of its own: a step was made in between, or the gradients were set to zero (SAM, a GAN whose losses go through
-one function). And whether all but the last of several passes were for nothing: zero_grad() in each micro-batch, told by a
-node "main/dropped_gradients-op1". Needs torch.
+one function). And whether all but the last of several passes were for nothing, zero_grad() in each micro-batch, or the only
+one was, zero_grad() between backward() and step(): told by a node "main/dropped_gradients-op1". Needs torch.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Adds:
         self._dropped = 0  # passes of this iteration whose gradients were set to zero before anything was made of them
         self._site: Any = None  # of all passes of this iteration; None: of several lines
         self._row = 0
+        self._emptied = 0  # steps in a row before which the gradients of the only pass were set to none
         recording.adds = self
 
     def backward_begins(self) -> None:
@@ -50,14 +51,25 @@ class Adds:
         return self._another and self._steps == self._recording.cycle.steps and bool(self._left) and all(
             parameter() is not None and _version(parameter()) == version for parameter, _, version in self._left)
 
+    def steps_now(self) -> None:
+        """An optimizer is about to make a step of what the last pass left, or of nothing."""
+        emptied = bool(self._left) and self._steps == self._recording.cycle.steps and all(
+            parameter() is not None and parameter().grad is None for parameter, _, _ in self._left)
+        self._emptied = self._emptied + 1 if emptied else 0
+        if self._emptied == _ENOUGH:
+            self._tell(1)
+
+    def _tell(self, passes: int) -> None:
+        recording = self._recording
+        tell(recording, recording.graph.scope("main"), "dropped_gradients", 1, {"passes": passes}, recording.frames.here(),
+             phase="update")
+
     def stepped(self) -> None:
         """An optimizer made a step of what the last pass left, or of what the program made of it (PCGrad)."""
         last = self._dropped > 0 and self._site is not None and self._are_there()
         self._row = self._row + 1 if last else 0
         if self._row == _ENOUGH:
-            recording = self._recording
-            tell(recording, recording.graph.scope("main"), "dropped_gradients", 1, {"passes": self._dropped + 1},
-                 recording.frames.here(), phase="update")
+            self._tell(self._dropped + 1)
 
     def turn(self, site: Any) -> int:
         """Which of the losses of this line in this iteration it is, from 0."""

@@ -18,6 +18,10 @@ themselves are not recorded. Needs torch.
                                             module has
     measure                                 (of _measure.py, not at level ops) of a loss: nll_loss, ctc_loss or
                                             binary_cross_entropy, of which it is a mean, a sum or a part
+    softmax_of, sigmoid_of                  (as measure) of a loss that takes the softmax or the sigmoid itself: our name of the
+                                            operator that gave what it takes it of
+    broadcast, broadcast_by_hand            (as measure) of an error that PyTorch computes, or the program: "column" or "row" is
+                                            the shape, [n, 1] or [n], of what is predicted, that became [n, n]
     axis_stride                             of a log_softmax of three axes or more: that of the axis it normalises over
     normalised_elsewhere                    of a loss: the log_softmax that made what it reads ran along another axis than
                                             that of the classes

@@ -118,6 +118,15 @@ class Names:
         known = self._parameters.get(id(tensor))
         return known if known is not None and known.tensor() is tensor else None
 
+    def is_replaced(self, known: Parameter) -> bool:
+        """The module that it is called after has another parameter of that name now, which is to be trained."""
+        root, *path = known.name.split("/")
+        module = next((each for each in self.roots() if self.module(each) == root), None)
+        for part in path[:-1]:
+            module = None if module is None else unwrapped(module)._modules.get(part)
+        other = None if module is None or not path else unwrapped(module)._parameters.get(path[-1])
+        return other is not None and other is not known.tensor() and other.requires_grad
+
     def of_storage(self, key: int) -> Optional[Parameter]:
         """The parameter whose values lie there now."""
         known = self._by_storage.get(key)

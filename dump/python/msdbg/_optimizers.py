@@ -18,6 +18,7 @@ from msdbg._graph import Entry
 from msdbg._groups import Groups
 from msdbg._heirs import Heirs
 from msdbg._kept import KeptGradients
+from msdbg._marks import tell
 from msdbg._names import Parameter, parameters_of
 from msdbg._outside import Outside
 from msdbg._rates import Rates
@@ -191,12 +192,14 @@ class Optimizers:
         self._read.clear()
         if not recording.ready():
             return
+        if len(self.alive()) == 1:
+            recording.adds.steps_now()
         number = self._number(optimizer)
         rates = self._rates.of(optimizer, number)
         if number not in self._looked:
             self._looked.add(number)
             self._frozen.look(list(parameters_of(optimizer)))
-            self._without_gradient(optimizer)
+            self._without_gradient(optimizer, number)
         for index, (tensor, rate) in enumerate(zip(parameters_of(optimizer), rates)):
             if tensor.grad is not None:
                 known = self.parameter(optimizer, tensor, index)
@@ -232,12 +235,20 @@ class Optimizers:
             self._recording.values.put(value, entry.outputs[0])
             self._recording.values.see(entry.outputs[0], value)
 
-    def _without_gradient(self, optimizer: Any) -> None:
+    def _without_gradient(self, optimizer: Any, number: int) -> None:
         """Of an optimizer's first step: what it has and finds no gradient of. The graph then has it, so that what never
-        gets one can be told."""
+        gets one can be told; what the model has another one in place of by now is told at once, where it was made."""
+        recording = self._recording
+        replaced: list[str] = []
         for index, tensor in enumerate(parameters_of(optimizer)):
             if tensor.grad is None and tensor.requires_grad:
-                self._recording.level.parameter(self.parameter(optimizer, tensor, index), dense(local(tensor)))
+                known = self.parameter(optimizer, tensor, index)
+                recording.level.parameter(known, dense(local(tensor)))
+                if recording.names.is_replaced(known):
+                    replaced.append(known.name)
+        if replaced:
+            tell(recording, recording.graph.scope("main"), "replaced_parameters", number + 1,
+                 {"name": replaced[0], "count": len(replaced)}, self._rates.frames_of(number), phase="update")
 
     def _look_at_states(self, optimizer: Any, known: Parameter, tensor: Any) -> None:
         """Those that the program wrote to since the last step: what the step reads is no longer what that made."""
