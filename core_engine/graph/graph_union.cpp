@@ -140,11 +140,23 @@ class GraphUnion::Adding {
   bool isSameNode(const Node& theirs, const Node& ours) const {
     if (ours.opType != theirs.opType || ours.domain != theirs.domain || ours.phase != theirs.phase ||
         ours.outputs.size() != theirs.outputs.size() ||
-        !sameLine(m_graph, theirs.frames, m_whole, ours.frames))
+        !sameLine(m_graph, theirs.frames, m_whole, ours.frames) || isOfAnother(theirs, ours))
       return false;
     for (std::size_t slot = 0; slot < ours.outputs.size(); ++slot)
       if (!isSame(m_graph.tensor(theirs.outputs[slot]), m_whole.tensor(ours.outputs[slot]))) return false;
     return true;
+  }
+
+  /// Whether a backward node comes from another forward node than ours of its name: an operator that ran
+  /// before others only once has shifted their numbers. What a parameter's gradient comes from last may vary.
+  bool isOfAnother(const Node& theirs, const Node& ours) const {
+    const bool ofParameter = std::ranges::any_of(
+        ours.outputs, [&](TensorId output) { return m_whole.tensor(output).gradientOf.valid(); });
+    if (ours.phase != Phase::kBackward || ofParameter || !theirs.derivedFrom.valid() ||
+        !ours.derivedFrom.valid())
+      return false;
+    const std::int32_t from = m_part.m_nodes[theirs.derivedFrom.index()];
+    return from >= 0 && NodeId(from) != ours.derivedFrom;
   }
 
   template <typename Id>

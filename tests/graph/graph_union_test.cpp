@@ -197,6 +197,32 @@ TEST_CASE("Gradients, updates, aliases and kernels of what is new point to what 
   CHECK(whole.kernelsOf(*whole.findNode("net/relu-op1@2")).size() == 1);
 }
 
+TEST_CASE("A backward node that comes from another forward node than that of its name is one of its own") {
+  // In the first iteration data are made before: all numbers are one further on.
+  const auto made = [](bool first) {
+    Made builder;
+    const TensorId x = builder.source("net/x");
+    if (first) builder.node("mul", {x}, {2}, DType::Float32, 7);
+    const TensorId a = builder.node("mul", {x}), b = builder.node("mul", {a});
+    for (const TensorId of : {b, a})
+      builder.graph.addNode("mulGrad", "grad/net", Phase::kBackward, {of}, {},
+                            {floats("", TensorRole::kGradient, {2})}, {}, builder.graph.tensor(of).producer);
+    return std::move(builder.graph);
+  };
+  GraphUnion all(made(false));
+  all.add(made(true));
+  const Graph& whole = all.graph();
+  CHECK(wrongIn(whole) == "");
+  std::vector<bool> differentiated(whole.nodes().size());
+  for (const Node& node : whole.nodes())
+    if (node.derivedFrom.valid()) differentiated[node.derivedFrom.index()] = true;
+  for (const Node& node : whole.nodes()) {
+    CAPTURE(node.name);
+    const bool data = whole.userFrame(node.frames) && whole.userFrame(node.frames)->line == 7;
+    if (node.phase == Phase::kForward) CHECK(differentiated[node.id.index()] == !data);
+  }
+}
+
 namespace {
 
 /// Some of the nodes that there might be, in an order of its own, each with inputs and line as drawn.

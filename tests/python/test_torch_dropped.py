@@ -120,3 +120,24 @@ def test_a_layer_that_is_replaced_after_the_optimizer_was_made(late: bool, level
     recorder, _ = recorded(level, train, tmp_path)
     marks = [node["attributes"] for node in recorder.nodes if node["type"] == "replaced_parameters"]
     assert marks == ([{"name": "Tail/head/weight", "count": 2}] if late else [])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("detached", (False, True))
+def test_one_of_two_optimizers_that_steps_in_vain(detached: bool, level: str, tmp_path: Any) -> None:
+    def train() -> None:
+        torch.manual_seed(0)
+        maker, judge = nn.Linear(3, 4), nn.Linear(4, 1)
+        first, second = (torch.optim.SGD(net.parameters(), 0.01) for net in (maker, judge))
+        for _ in range(5):
+            made = maker(torch.randn(8, 3))
+            second.zero_grad()
+            judge(made.detach()).square().mean().backward()
+            second.step()
+            first.zero_grad()
+            (-judge(made.detach() if detached else made)).mean().backward()
+            first.step()
+
+    recorder, _ = recorded(level, train, tmp_path)
+    marks = [node["attributes"] for node in recorder.nodes if node["type"] == "steps_in_vain"]
+    assert marks == ([{"name": "Linear/weight", "count": 2}] if detached else [])

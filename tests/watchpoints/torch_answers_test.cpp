@@ -189,6 +189,9 @@ TEST_CASE("What PyTorch's recorder marks of an optimizer is told in place of wha
   CHECK(
       contains(replaced, "Net/head/weight and 1 more parameter, and the model was then given another layer"));
   CHECK_FALSE(contains(replaced, "finds no gradient"));
+  CHECK(contains(ofMark("no_gradient", "steps_in_vain",
+                        {{"name", std::string("Net/head/weight")}, {"count", std::int64_t{1}}}),
+                 "finds no gradient of all that it has, Net/head/weight: no loss"));
 }
 
 TEST_CASE("run_failed knows what is behind the words of PyTorch") {

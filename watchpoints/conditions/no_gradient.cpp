@@ -205,23 +205,42 @@ void addWithoutGradient(EvaluationContext& context) {
   context.findings.push_back(std::move(finding));
 }
 
-/// Layers that took the place of those that an optimizer was given before: PyTorch's recorder marks it (see
-/// dump/python/msdbg/_optimizers.py). True: there are some.
-bool addReplaced(EvaluationContext& context) {
+std::string andMore(std::int64_t count) {
+  if (count < 2) return "";
+  return " and " + std::to_string(count - 1) + (count == 2 ? " more parameter" : " more parameters");
+}
+
+bool isUpdated(const core::Graph& graph, const std::string& parameter) {
+  return std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
+    return info.updateOf.valid() && graph.tensor(info.updateOf).name == parameter;
+  });
+}
+
+/// What PyTorch's recorder marks of an optimizer as it steps (dump/python/msdbg/_optimizers.py): the model
+/// has other layers in place of its own, or one of several optimizers never finds a gradient. True: it was
+/// told.
+bool addMarked(EvaluationContext& context) {
+  const core::Graph& graph = context.graph();
   bool found = false;
-  for (const core::Node& node : context.graph().nodes()) {
-    if (node.opType != "torch.replaced_parameters") continue;
-    const auto more = foreignAttribute<std::int64_t>(node, "count", 1) - 1;
+  for (const core::Node& node : graph.nodes()) {
+    const bool replaced = node.opType == "torch.replaced_parameters",
+               vain = node.opType == "torch.steps_in_vain";
+    if (!replaced && !vain) continue;
+    const std::string name = foreignAttribute<std::string>(node, "name", "a parameter");
+    if (vain && isUpdated(graph, name)) continue;  // later
+    const std::string all = name + andMore(foreignAttribute<std::int64_t>(node, "count", 1));
     Finding finding = findingAtNode(
         context, node.id,
-        "an optimizer was given " + foreignAttribute<std::string>(node, "name", "a parameter") +
-            (more > 0 ? " and " + std::to_string(more) + (more == 1 ? " more parameter" : " more parameters")
-                      : "") +
-            ", and the model was then given another layer in their place, which it computes with and nobody "
-            "trains");
-    finding.advice =
-        "Make the optimizer after the last layer is in its place, or give it the new parameters: "
-        "optimizer.add_param_group().";
+        replaced ? "an optimizer was given " + all +
+                       ", and the model was then given another layer in their place, which it computes with "
+                       "and nobody trains"
+                 : "an optimizer steps and finds no gradient of all that it has, " + all +
+                       ": no loss gives them one");
+    finding.advice = replaced
+                         ? "Make the optimizer after the last layer is in its place, or give it the new "
+                           "parameters: optimizer.add_param_group()."
+                         : "Look for a detach() or no_grad() between them and their loss: one that belongs "
+                           "into the loss of the other optimizer?";
     context.findings.push_back(std::move(finding));
     found = true;
   }
@@ -241,7 +260,7 @@ void addSampled(EvaluationContext& context) {
 void question(EvaluationContext& context) {
   const bool nothing = addNothingUpdated(context);
   addFrozenInName(context);
-  if (!addReplaced(context)) addWithoutGradient(context);
+  if (!addMarked(context)) addWithoutGradient(context);
   addSampled(context);
   if (std::optional<Finding> severed = severedGradient(context))
     context.findings.push_back(*std::move(severed));
@@ -275,7 +294,8 @@ ConditionDef noGradientCondition() {
       "of every iteration. Or the backward() of a torch.autograd.Function does not use the gradient that it "
       "is "
       "given. Or what was to be frozen was given an attribute that freezes nothing (require_grad). Or an "
-      "optimizer of PyTorch was given a layer in whose place the model has another one since. Hints: an "
+      "optimizer of PyTorch was given a layer in whose place the model has another one since, or is one of "
+      "several and never finds a gradient. Hints: an "
       "optimizer of PyTorch was given it, and nothing reads it; a normal "
       "distribution is sampled without a gradient, and a trained layer reads that. From the graph.";
   def.advice =

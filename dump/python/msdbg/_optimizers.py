@@ -26,6 +26,8 @@ from msdbg._recording import Recording
 from msdbg._tensors import dense, local
 from msdbg._turns import Read, Turns
 
+_ENOUGH = 3  # steps in a row that find no gradient
+
 
 class Optimizers:
     def __init__(self, recording: Recording) -> None:
@@ -36,6 +38,7 @@ class Optimizers:
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
         self._frozen = FrozenInName(recording)
         self._looked: set[int] = set()  # optimizers whose parameters without gradient were looked for
+        self._vain: dict[int, int] = {}  # of optimizers that have found none yet: their steps
         self._read: list[Read] = []  # of the step in progress
         self._turns = Turns(recording)
         self._outside = Outside(recording)
@@ -198,6 +201,7 @@ class Optimizers:
         rates = self._rates.of(optimizer, number)
         if number not in self._looked:
             self._looked.add(number)
+            self._vain[number] = 0
             self._frozen.look(list(parameters_of(optimizer)))
             self._without_gradient(optimizer, number)
         for index, (tensor, rate) in enumerate(zip(parameters_of(optimizer), rates)):
@@ -208,6 +212,8 @@ class Optimizers:
                     self._look_at_states(optimizer, known, tensor)
                 quick = self._turns.read(number, known, tensor, turn, rate)
                 self._read.append(self._read_one(known, tensor, turn, rate) if quick is None else quick)
+        if number in self._vain:
+            self._look_for_any(optimizer, number)
 
     # --- a step of a program that has no optimizer ---
 
@@ -249,6 +255,22 @@ class Optimizers:
         if replaced:
             tell(recording, recording.graph.scope("main"), "replaced_parameters", number + 1,
                  {"name": replaced[0], "count": len(replaced)}, self._rates.frames_of(number), phase="update")
+
+    def _look_for_any(self, optimizer: Any, number: int) -> None:
+        """Of the first steps: whether one of several optimizers finds no gradient at all, again and again."""
+        trained = [(i, tensor) for i, tensor in enumerate(parameters_of(optimizer)) if tensor.requires_grad]
+        if self._read or not trained:
+            del self._vain[number]
+            return
+        self._vain[number] += 1
+        if self._vain[number] < _ENOUGH:
+            return
+        del self._vain[number]
+        recording = self._recording
+        if len(self.alive()) > 1:
+            name = self.parameter(optimizer, trained[0][1], trained[0][0]).name
+            tell(recording, recording.graph.scope("main"), "steps_in_vain", number + 1,
+                 {"name": name, "count": len(trained)}, self._rates.frames_of(number), phase="update")
 
     def _look_at_states(self, optimizer: Any, known: Parameter, tensor: Any) -> None:
         """Those that the program wrote to since the last step: what the step reads is no longer what that made."""
