@@ -86,6 +86,30 @@ TEST_CASE("A weight that is another one than its update made is named once, and 
   }
 }
 
+TEST_CASE("Weights that are again what training began with are a hint, if it goes on so") {
+  constexpr int kLong = 60;
+  const auto returning = [](auto isFirst) {
+    const ThreeWeights three;
+    FakeSource source(three.program.graph, 1, kLong);
+    for (int k = 0; k < kLong; ++k)
+      for (std::size_t i = 0; i < 3; ++i) {
+        const double size = isFirst(k) ? 0.1 : 0.1 + 0.001 * k;
+        source.record(Rank(0), Iteration(k), three.weights[i], numbers({16, 16}, size));
+        source.record(Rank(0), Iteration(k), three.updates[i], numbers({16, 16}, 0.1 + 0.001 * (k + 1)));
+      }
+    return said(source, "weight_overwritten", Severity::kHint);
+  };
+  CHECK_THAT(returning([](int k) { return k % 15 == 0; }),
+             Contains("it and 2 more weights are again, bit for bit, what training began with, in iterations "
+                      "15, 30, 45"));
+  CHECK_FALSE(contains(returning([](int k) { return k % 30 == 0; }), "again, bit for bit"));  // once
+  CHECK_FALSE(
+      contains(returning([](int k) { return k % 6 == 0 && k < 20; }), "again, bit for bit"));  // early
+  CHECK_FALSE(
+      contains(returning([](int k) { return k % 2 == 0; }), "again, bit for bit"));  // its way to train
+  CHECK_FALSE(contains(returning([](int k) { return k == 0; }), "again, bit for bit"));
+}
+
 TEST_CASE("The operator that overwrites a weight is named where operators are recorded") {
   const ThreeWeights three(true);
   FakeSource source(three.program.graph, 1, kIterations);

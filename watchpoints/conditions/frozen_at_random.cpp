@@ -173,15 +173,18 @@ void lookAtBackbones(EvaluationContext& context) {
   constexpr std::int64_t kFew = 64;
   const Graph& graph = context.graph();
   std::vector<TensorId> frozen;
-  bool anyTrained = false;
+  std::vector<core::Hash128> trained;
   for (const TensorInfo& info : graph.tensors()) {
-    anyTrained = anyTrained || (info.updateOf.valid() && isWeight(graph.tensor(info.updateOf)));
+    if (info.updateOf.valid() && isWeight(graph.tensor(info.updateOf)))
+      if (const StatisticsRow* row = firstRow(context, info.updateOf)) trained.push_back(row->values.hash);
     if (info.role != core::TensorRole::kParameter || info.trainable || info.shape.rank() < 2) continue;
     if (info.initializer.kind == Initializer::Kind::kNone && info.isSource()) frozen.push_back(info.id);
   }
-  if (!anyTrained || frozen.size() < 2) return;
+  if (trained.empty() || frozen.size() < 2) return;
   for (const TensorId tensor : frozen) {
     const StatisticsRow* row = firstRow(context, tensor);
+    if (row && std::ranges::count(trained, row->values.hash) > 0)
+      return;  // a copy, as a target network is one
     if (!row || row->values.count < kFew || !isAsTorchDraws(row->values, graph.tensor(tensor).shape) ||
         isReplaced(context, tensor))
       return;

@@ -10,6 +10,7 @@
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/updates.h"
+#include "watchpoints/conditions/weights_return.h"
 
 namespace msdbg::watch {
 namespace {
@@ -27,7 +28,8 @@ double leastChange(const TensorStatistics& before, const TensorStatistics& after
 
 class WeightOverwritten : public Evaluator {
  public:
-  explicit WeightOverwritten(const core::Graph& graph) : m_outcome(graph), m_averages(graph) {
+  explicit WeightOverwritten(const core::Graph& graph)
+      : m_outcome(graph), m_averages(graph), m_returns(graph) {
     for (const ParameterUpdate& update : parameterUpdates(graph)) {
       const bool isStep = graph.node(update.node).phase == core::Phase::kUpdate;
       // An optimizer may go on from what another operator made of the weight.
@@ -39,6 +41,7 @@ class WeightOverwritten : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     m_averages.evaluate(context);
+    m_returns.evaluate(context);
     m_weights = 0;
     for (auto begin = m_made.begin(); begin != m_made.end();) {
       const auto end =
@@ -54,6 +57,7 @@ class WeightOverwritten : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     if (auto average = m_averages.finding(context)) context.findings.push_back(std::move(*average));
+    if (auto returns = m_returns.finding(context)) context.findings.push_back(std::move(*returns));
     if (m_iterations < kLeastIterations || m_weights < kLeastWeights) return;
     std::map<core::Iteration, std::size_t> together;
     for (const auto& [weight, changes] : m_changed)
@@ -153,6 +157,7 @@ class WeightOverwritten : public Evaluator {
 
   Outcome m_outcome;
   CopiedAverages m_averages;
+  WeightsReturn m_returns;
   std::vector<Made> m_made;  // by weight
   std::map<TensorId, Changes> m_changed;
   std::size_t m_weights = 0;
@@ -172,7 +177,9 @@ ConditionDef weightOverwrittenCondition() {
       "mean "
       "square or more, and to no more than half of the weights, or the loss is higher by a fifth since; or a "
       "running average of a weight is copied into it, not in every iteration that goes on with the average, "
-      "and the optimizer steps from there.";
+      "and the optimizer steps from there; or all weights are again what training began with, three times "
+      "and "
+      "more.";
   def.advice =
       "Look at what writes to it between two steps: a reset, a copy, a loaded state, another thread, broken "
       "memory.";
