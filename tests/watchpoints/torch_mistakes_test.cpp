@@ -122,6 +122,39 @@ TEST_CASE("weight_change_too_large knows a gradient that nobody set to zero, bit
   CHECK(said(other, "weight_change_too_large", watch::Severity::kFault).empty());
 }
 
+TEST_CASE("loss_input knows what is broadcast where the last batch is smaller than the others") {
+  // Shapes vary, so that nobody knows them; how many elements there are the rows tell.
+  const auto lossOf = [](bool oneOperator, std::int64_t result) {
+    Program p;
+    const TensorId w = p.source(TensorRole::kParameter, "Net/w", {16, 1}),
+                   y = p.source(TensorRole::kLabel, "y", {-1});
+    const auto kind = [](const Shape& shape, TensorRole role = TensorRole::kActivation) {
+      return floats(role, "", shape);
+    };
+    const TensorId out = p.node("mm", "Net", Phase::kForward, {p.x, w}, kind({-1, 1}));
+    TensorId compared = {}, loss = {};
+    if (oneOperator) {
+      loss = p.node("mse_loss", "main", Phase::kForward, {out, y}, kind({}, TensorRole::kLoss));
+      compared = p.node("mse_loss_backward", "grad/main", Phase::kBackward, {out, y},
+                        kind({-1, -1}, TensorRole::kGradient), p.graph.tensor(loss).producer);
+    } else {
+      compared = p.node("sub", "main", Phase::kForward, {out, y}, kind({-1, -1}));
+      loss = p.node("mean", "main", Phase::kForward, {compared}, kind({}, TensorRole::kLoss));
+    }
+    p.update("Net", w, p.gradient("Net", out, w, loss),
+             p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}));
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), out, numbers({8, 1}, 1));
+    source.record(Rank(0), Iteration(0), y, numbers({8}, 1));
+    source.record(Rank(0), Iteration(0), compared, numbers({8, result}, 1));
+    return said(source, "loss_input", watch::Severity::kFault);
+  };
+  for (const bool oneOperator : {false, true}) {
+    CHECK(contains(lossOf(oneOperator, 8), "every prediction meets the target of every sample"));
+    CHECK(lossOf(oneOperator, 1).empty());  // y[:, None]: the recorder leaves views out
+  }
+}
+
 TEST_CASE("loss_input knows losses of one operator that are broadcast, negated or given no logarithms") {
   const auto lossOf = [](const Shape& target, const Shape& compared, bool negated) {
     Program p;

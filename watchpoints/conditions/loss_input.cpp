@@ -54,6 +54,20 @@ bool gives(const core::Shape& a, const core::Shape& b, const core::Shape& result
   return true;
 }
 
+/// Elements in this iteration, where the shape varies: a last batch may be a smaller one. 0: nobody knows.
+std::int64_t elementsOf(EvaluationContext& context, TensorId tensor) {
+  const core::Shape& shape = context.graph().tensor(tensor).shape;
+  if (shape.known()) return shape.elements();
+  const StatisticsRow* row = context.rows.now(context.rankWith(tensor), tensor);
+  return row ? row->values.count : 0;
+}
+
+/// Whether n and n elements give n * n.
+bool isPairs(EvaluationContext& context, TensorId a, TensorId b, TensorId result) {
+  const std::int64_t n = elementsOf(context, a);
+  return n > 1 && elementsOf(context, b) == n && elementsOf(context, result) == n * n;
+}
+
 /// [n, 1] against [n] gives [n, n]: each prediction is compared with the target of every sample. What is
 /// meant to be compared all with all has as many dimensions on both sides.
 void checkBroadcast(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
@@ -66,9 +80,13 @@ void checkBroadcast(EvaluationContext& context, const Node& node, const std::vec
   const core::Shape& result = graph.tensor(node.outputs.front()).shape;
   const core::Shape left = fitted(context, a, graph.tensor(b).shape, result),
                     right = fitted(context, b, left, result);
-  if (!left.known() || !right.known() || !result.known() || left.rank() == right.rank()) return;
-  if (left.elements() != right.elements() || result.elements() == left.elements()) return;
-  if (!gives(left, right, result)) return;
+  if (left.rank() == right.rank()) return;
+  if (left.known() && right.known() && result.known()) {
+    if (left.elements() != right.elements() || result.elements() == left.elements()) return;
+    if (!gives(left, right, result)) return;
+  } else if (!isPairs(context, a, b, node.outputs.front())) {
+    return;
+  }
   const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
   context.findings.push_back(findingAtNode(
       context, node.id,
@@ -92,8 +110,10 @@ void checkBroadcastLoss(EvaluationContext& context, const Node& gradient, const 
   const TensorId a = loss.inputs[0], b = loss.inputs[1];
   const core::Shape &left = graph.tensor(a).shape, &right = graph.tensor(b).shape,
                     &compared = graph.tensor(gradient.outputs.front()).shape;
-  if (learnt[a.index()] == learnt[b.index()] || !left.known() || !right.known() || !compared.known()) return;
-  if (left.elements() != right.elements() || compared.elements() <= left.elements()) return;
+  const bool known = left.known() && right.known() && compared.known();
+  if (learnt[a.index()] == learnt[b.index()]) return;
+  if (known && (left.elements() != right.elements() || compared.elements() <= left.elements())) return;
+  if (!known && !isPairs(context, a, b, gradient.outputs.front())) return;
   const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
   context.findings.push_back(findingAtNode(
       context, loss.id,
