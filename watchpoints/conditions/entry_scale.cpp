@@ -38,11 +38,11 @@ std::map<TensorId, std::vector<TensorId>> entriesByWeight(const core::Graph& gra
       const core::TensorInfo& info = graph.tensor(input);
       const bool data =
           !learnt[input.index()] && info.role != TensorRole::kParameter && isFloating(info.dtype);
+      if (!data) continue;
       std::vector<TensorId>& entries = all[*weight];
-      if (data && std::ranges::find(entries, input) == entries.end()) entries.push_back(input);
+      if (std::ranges::find(entries, input) == entries.end()) entries.push_back(input);
     }
   }
-  std::erase_if(all, [](const auto& each) { return each.second.empty(); });
   return all;
 }
 

@@ -167,28 +167,34 @@ bool isAsTorchDraws(const core::TensorStatistics& values, const core::Shape& sha
   return within && isAsDrawn(values, {0, bound / std::sqrt(3)});
 }
 
+/// As a target network is one of the network that is trained.
+bool isCopy(EvaluationContext& context, TensorId frozen, const std::vector<TensorId>& trained) {
+  const StatisticsRow* row = firstRow(context, frozen);
+  return row && std::ranges::any_of(trained, [&, hash = row->values.hash](TensorId weight) {
+           const StatisticsRow* other = firstRow(context, weight);
+           return other && other->values.hash == hash;
+         });
+}
+
 /// Of PyTorch, where nobody says how weights were drawn: two and more frozen ones, all of them so, before
 /// what is trained.
 void lookAtBackbones(EvaluationContext& context) {
   constexpr std::int64_t kFew = 64;
   const Graph& graph = context.graph();
-  std::vector<TensorId> frozen;
-  std::vector<core::Hash128> trained;
+  std::vector<TensorId> frozen, trained;
   for (const TensorInfo& info : graph.tensors()) {
-    if (info.updateOf.valid() && isWeight(graph.tensor(info.updateOf)))
-      if (const StatisticsRow* row = firstRow(context, info.updateOf)) trained.push_back(row->values.hash);
+    if (info.updateOf.valid() && isWeight(graph.tensor(info.updateOf))) trained.push_back(info.updateOf);
     if (info.role != core::TensorRole::kParameter || info.trainable || info.shape.rank() < 2) continue;
     if (info.initializer.kind == Initializer::Kind::kNone && info.isSource()) frozen.push_back(info.id);
   }
   if (trained.empty() || frozen.size() < 2) return;
   for (const TensorId tensor : frozen) {
     const StatisticsRow* row = firstRow(context, tensor);
-    if (row && std::ranges::count(trained, row->values.hash) > 0)
-      return;  // a copy, as a target network is one
     if (!row || row->values.count < kFew || !isAsTorchDraws(row->values, graph.tensor(tensor).shape) ||
         isReplaced(context, tensor))
       return;
   }
+  if (isCopy(context, frozen.front(), trained)) return;
   Finding finding = findingAt(context, {context.iteration, context.rankWith(frozen.front()), frozen.front()},
                               precedence::kStructure);
   finding.detail = textOf(frozen.size(), frozen.size());

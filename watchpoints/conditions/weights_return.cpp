@@ -8,6 +8,7 @@ namespace msdbg::watch {
 namespace {
 
 constexpr std::size_t kReturns = 3, kShown = 3;
+constexpr std::size_t kMost = 64;  // weights that are looked at: a state is loaded as a whole
 constexpr std::int64_t kAway = 5;  // iterations
 
 std::string listed(const std::vector<core::Iteration>& iterations) {
@@ -20,11 +21,14 @@ std::string listed(const std::vector<core::Iteration>& iterations) {
 }  // namespace
 
 WeightsReturn::WeightsReturn(const core::Graph& graph) {
-  for (const ParameterUpdate& update : parameterUpdates(graph))
-    if (const core::TensorId weight = rootOf(graph, update.parameter);
-        graph.tensor(weight).shape.rank() > 1 &&
-        std::ranges::find(m_weights, weight, &Weight::tensor) == m_weights.end())
-      m_weights.push_back({.tensor = weight});
+  std::vector<bool> known(graph.tensors().size());
+  for (const ParameterUpdate& update : parameterUpdates(graph)) {
+    const core::TensorId weight = rootOf(graph, update.parameter);
+    if (known[weight.index()] || graph.tensor(weight).shape.rank() < 2) continue;
+    known[weight.index()] = true;
+    ++m_count;
+    if (m_weights.size() < kMost) m_weights.push_back({.tensor = weight});
+  }
 }
 
 void WeightsReturn::evaluate(EvaluationContext& context) {
@@ -57,11 +61,9 @@ std::optional<Finding> WeightsReturn::finding(EvaluationContext& context) const 
     return std::nullopt;
   Finding found = findingAt(context, {returns.front(), m_weights.front().rank, m_weights.front().tensor},
                             precedence::kOther);
-  found.detail =
-      (m_weights.size() == 1 ? "it is"
-                             : "it and " + std::to_string(m_weights.size() - 1) + " more weights are") +
-      " again, bit for bit, what training began with, in iterations " + listed(returns) +
-      ": the first weights are written back, and what was learnt in between is thrown away";
+  found.detail = (m_count == 1 ? "it is" : "it and " + std::to_string(m_count - 1) + " more weights are") +
+                 " again, bit for bit, what training began with, in iterations " + listed(returns) +
+                 ": the first weights are written back, and what was learnt in between is thrown away";
   found.advice =
       "Look for load_state_dict() or copy_() the wrong way round: a target network is written from the one "
       "that "

@@ -30,7 +30,8 @@ class WeightsReturn {
   };
   void look(EvaluationContext& context, Weight& weight);
 
-  std::vector<Weight> m_weights;
+  std::vector<Weight> m_weights;  // the first of them
+  std::size_t m_count = 0;
   std::vector<core::Iteration> m_iterations;
 };
 
