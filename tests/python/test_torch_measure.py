@@ -70,6 +70,7 @@ KNOWN: dict[str, tuple[Callable[[Tensor], Tensor], dict[str, str]]] = {
     "by_hand": (lambda y: _scaled(y).mean(), {"broadcast_by_hand": "column"}),
     "root": (lambda y: _scaled(y).mean().sqrt(), {"broadcast_by_hand": "column"}),
     "product": (lambda y: (lambda e: (e * e).mean())(y[:, 0] - torch.randn(4, 1)), {"broadcast_by_hand": "row"}),
+    "expanded": (lambda y: y[:, :1].expand(4, 4).mean(), {}),
     "same_shape": (lambda y: F.mse_loss(y[:, :1], torch.randn(4, 1)), {}),
     "by_column": (lambda y: (y - torch.randn(4, 1)).square().mean(), {}),
     "pairs": (lambda y: (y[:, :1] - y[:, 0]).square().mean(), {}),  # all with all, as a contrastive loss has them

@@ -5,9 +5,16 @@
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
+
+/// By the batch's own mean; in evaluation a BatchNormalization takes one that it has kept.
+bool takesMeanOfBatch(const core::Node& node) {
+  return foreignAttribute<std::int64_t>(node, "training_mode", 0) != 0 ||
+         foreignAttribute(node, "training_mode", false);
+}
 
 using Axes = std::vector<bool>;  // true: along this one
 
@@ -21,6 +28,7 @@ Axes normalisedAxes(const core::Graph& graph, const core::Node& node) {
   const auto rank = static_cast<std::int64_t>(shape.rank());
   std::int64_t first = rank;
   if (node.opType == "BatchNormalization") {
+    if (!takesMeanOfBatch(node)) return {};
     first = 2, axes[0] = true;
   } else if (node.opType == "LayerNormalization") {
     const std::int64_t axis = core::intAttribute(node.attributes, "axis", -1);
@@ -29,7 +37,8 @@ Axes normalisedAxes(const core::Graph& graph, const core::Node& node) {
              core::intAttribute(node.attributes, "num_groups", 0) == shape[1]) {
     first = 2;
   }
-  for (std::int64_t i = first; i < rank; ++i) axes[static_cast<std::size_t>(i)] = true;
+  for (std::int64_t i = std::max<std::int64_t>(first, 0); i < rank; ++i)
+    axes[static_cast<std::size_t>(i)] = true;
   return axes;
 }
 

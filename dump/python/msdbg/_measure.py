@@ -32,8 +32,10 @@ def attributes_of(loss: Tensor) -> dict[str, Any]:
             return {} if is_error else _measured(kind, below)
         if kind in _LOSSES:
             by_hand = False
-        elif kind == "ExpandBackward" or (kind == "SubBackward" and not _is_expanded(below)):
+        elif kind == "SubBackward" and not _is_expanded(below):
             return _broadcast(node, below, by_hand)
+        elif kind == "ExpandBackward":  # by PyTorch's loss; what is expanded by itself is compared with nothing
+            return _broadcast(node, below, by_hand) if is_error or not by_hand else {}
         elif kind == "SubBackward":  # of l1_loss()
             is_error = True
         elif kind in _ERRORS:
