@@ -194,6 +194,22 @@ TEST_CASE("What PyTorch's recorder marks of an optimizer is told in place of wha
                  "finds no gradient of all that it has, Net/head/weight: no loss"));
 }
 
+TEST_CASE("normalization_of_one says nothing of a batch of one row in evaluation") {
+  const auto ofBatchNorm = [](bool training) {
+    Program p;
+    const TensorId x = p.source(TensorRole::kInput, "row", {1, 16});
+    const auto given = [&](const char* name) { return p.source(TensorRole::kConstant, name, {16}); };
+    p.node("native_batch_norm", "Net", Phase::kForward,
+           {x, given("scale"), given("bias"), given("mean"), given("var")},
+           floats(TensorRole::kActivation, "", {1, 16}), {}, "aten", {{"training", training}, {"eps", 1e-5}});
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), x, numbers({1, 16}, 1));
+    return said(source, "normalization_of_one", Severity::kFault);
+  };
+  CHECK(contains(ofBatchNorm(true), "its batch is a single row"));
+  CHECK(ofBatchNorm(false).empty());
+}
+
 TEST_CASE("run_failed knows what is behind the words of PyTorch") {
   CHECK(
       contains(adviceFor("RuntimeError: Trying to backward through the graph a second time"), "detach what"));
