@@ -1,6 +1,7 @@
 #include "core_engine/graph/graph_union.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -36,7 +37,8 @@ TensorId GraphPart::tensorAt(std::int64_t localId) const {
 TensorId GraphPart::find(const Graph& whole, const std::string& fullName) const {
   if (const auto renamed = m_renamed.find(fullName); renamed != m_renamed.end()) return renamed->second;
   const std::optional<TensorId> found = whole.findTensor(fullName);
-  return found && has(*found) && whole.tensor(*found).fullName() == fullName ? *found : TensorId();
+  const bool isOurs = found && has(*found) && !m_names.contains(*found);  // else it has another name here
+  return isOurs && whole.tensor(*found).fullName() == fullName ? *found : TensorId();
 }
 
 std::span<const TensorId> GraphPart::inputs(const Graph& whole, NodeId node) const {
@@ -105,6 +107,9 @@ class GraphUnion::Adding {
     m_part.m_tensors.resize(graph.tensors().size(), -1);
     for (std::size_t i = 0; i < whole.frames().size(); ++i)
       m_frameIds.emplace(keyOf(whole.frames()[i]), FrameId(static_cast<std::int64_t>(i)));
+    for (const Node& node : whole.nodes())
+      if (node.phase == Phase::kBackward && node.derivedFrom.valid())
+        m_derived.emplace(node.derivedFrom, node.id);
     m_usedNodes.resize(whole.nodes().size());
     m_usedTensors.resize(whole.tensors().size());
   }
@@ -148,15 +153,29 @@ class GraphUnion::Adding {
   }
 
   /// Whether a backward node comes from another forward node than ours of its name: an operator that ran
-  /// before others only once has shifted their numbers. What a parameter's gradient comes from last may vary.
+  /// before others only once, or a sequence of another length, has shifted their numbers. What a parameter's
+  /// gradient comes from last may vary.
   bool isOfAnother(const Node& theirs, const Node& ours) const {
     const bool ofParameter = std::ranges::any_of(
         ours.outputs, [&](TensorId output) { return m_whole.tensor(output).gradientOf.valid(); });
-    if (ours.phase != Phase::kBackward || ofParameter || !theirs.derivedFrom.valid() ||
-        !ours.derivedFrom.valid())
-      return false;
-    const std::int32_t from = m_part.m_nodes[theirs.derivedFrom.index()];
-    return from >= 0 && NodeId(from) != ours.derivedFrom;
+    if (ours.phase != Phase::kBackward || ofParameter || !ours.derivedFrom.valid()) return false;
+    const NodeId from = forwardOf(theirs);
+    return from.valid() && from != ours.derivedFrom;
+  }
+
+  NodeId forwardOf(const Node& theirs) const {
+    return theirs.derivedFrom.valid() ? NodeId(m_part.m_nodes[theirs.derivedFrom.index()]) : NodeId();
+  }
+
+  /// The backward node that comes from the same forward node, whatever its number: else there would be one
+  /// for each pair of numbers, the square of what a sequence's length varies by.
+  std::optional<NodeId> ofSameForward(const Node& theirs) {
+    if (theirs.phase != Phase::kBackward) return std::nullopt;
+    const auto [first, last] = m_derived.equal_range(forwardOf(theirs));
+    for (auto each = first; each != last; ++each)
+      if (!isIn(m_usedNodes, each->second) && isSameNode(theirs, m_whole.node(each->second)))
+        return each->second;
+    return std::nullopt;
   }
 
   template <typename Id>
@@ -203,6 +222,7 @@ class GraphUnion::Adding {
     const auto find = [&](const std::string& name) { return m_whole.findNode(name); };
     const auto same = [&](NodeId id) { return !isIn(m_usedNodes, id) && isSameNode(node, m_whole.node(id)); };
     auto [name, found] = place(node.name, find, same);
+    if (!found) found = ofSameForward(node);
     std::vector<TensorId> inputs;
     for (const TensorId input : node.inputs) inputs.push_back(ours(input));
     if (!found)
@@ -227,7 +247,7 @@ class GraphUnion::Adding {
     copy.name = std::move(name);
     copy.inputs = std::move(inputs);
     copy.frames = framesOf(node.frames);
-    copy.derivedFrom = node.derivedFrom.valid() ? NodeId(m_part.m_nodes[node.derivedFrom.index()]) : NodeId();
+    copy.derivedFrom = forwardOf(node);
     std::vector<TensorInfo> outputs;
     for (const TensorId output : node.outputs) outputs.push_back(copyOf(m_graph.tensor(output)));
     return m_whole.addNode(std::move(copy), std::move(outputs));
@@ -322,6 +342,7 @@ class GraphUnion::Adding {
   const std::size_t m_nodesBefore = m_whole.nodes().size(), m_tensorsBefore = m_whole.tensors().size();
   std::vector<FrameId> m_frames;                        // by local id; invalid: not asked for yet
   std::unordered_map<std::string, FrameId> m_frameIds;  // looked up only, never walked
+  std::multimap<NodeId, NodeId> m_derived;              // by forward node: backward nodes there were before
   std::vector<bool> m_usedNodes, m_usedTensors;         // of the union, that this graph has
 };
 

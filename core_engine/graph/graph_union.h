@@ -1,7 +1,9 @@
 // GraphUnion: one graph of all the graphs that a run has: of its ranks, and of its iterations where what is
 // computed changes. Its ids are those of the run. What is the same in several graphs is there once: a node or
 // source of the same full name, operator, dtypes and line of the user's source. The same name with any other
-// of these is something else, called `name@2`. Who adds graphs in another order gets other ids.
+// of these is something else, called `name@2`. A backward node is the same where it comes from the same
+// forward node: its number is what varies with the length of a sequence. Who adds graphs in another order
+// gets other ids.
 //
 // GraphPart: what one of these graphs has of the union, and in which order. Not synchronised while add()
 // runs; all else is const.

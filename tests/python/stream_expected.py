@@ -9,13 +9,45 @@ from typing import Any, Dict, List, Set, Tuple
 Call = List[Any]
 
 
+class Union:
+    """Of graphs: a reader takes two nodes for the same that have name, type, dtypes and line in common, and of backward
+    nodes those that come from the same forward node, first of that name, else of any."""
+
+    def __init__(self) -> None:
+        self._known: List[Tuple[Tuple[Any, ...], int]] = []  # by node: what is the same, and its forward node here
+        self._by_name: Dict[Tuple[Any, ...], List[int]] = {}
+        self._by_forward: Dict[Tuple[Any, ...], List[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, nodes: List[Tuple[int, Tuple[Any, ...], int]]) -> None:
+        """(number, what is the same, number of its forward node) of each: forward nodes first."""
+        here: Dict[int, int] = {}
+        used: Set[int] = set()
+        for number, same, derived in nodes:
+            forward = here.get(derived, -1)
+            named = [k for k in self._by_name.get(same, []) if forward < 0 or self._known[k][1] in (-1, forward)]
+            others = self._by_forward.get((forward, *same[1:]), []) if forward >= 0 else []
+            free = [known for known in [*named, *others] if known not in used]
+            if not free:
+                free = [len(self._known)]
+                self._known.append((same, forward))
+                self._by_name.setdefault(same, []).append(free[0])
+                self._by_forward.setdefault((forward, *same[1:]), []).append(free[0])
+            here[number] = free[0]
+            used.add(free[0])
+
+
 class Expected:
-    """Of one rank. `nodes`: of all its graphs; a reader takes two for the same that have
-    name, type, dtypes and line in common. `versions`: graphs that it needs."""
+    """Of one rank. `nodes`: of all its graphs (Union). `versions`: graphs that it needs."""
 
     def __init__(self, stream: List[Call]) -> None:
         self.iterations = self.versions = 0
-        self.nodes: Set[Tuple[Any, ...]] = set()
+        self.nodes = Union()
+        self._derived: List[int] = []  # by node: from which
+        self._phases: List[str] = []
+        self._of_parameters: Set[int] = set()  # nodes that make a parameter's gradient
         self._frames: Dict[Tuple[Any, ...], int] = {}
         self._same: List[Tuple[Any, ...]] = []  # by node
         self.finished: str = ""
@@ -57,9 +89,13 @@ class Expected:
         known = self._variants.setdefault(variant, len(self._defined))
         if known < len(self._defined):  # it reads something else now
             self._revisions[known] += 1
-            self._defined[known], self._same[known] = (name, inputs), same
+            self._defined[known], self._same[known], self._derived[known] = (name, inputs), same, derived_from
             return
         self._same.append(same)
+        self._derived.append(derived_from)
+        self._phases.append(phase)
+        if any(output[4] >= 0 for output in outputs):
+            self._of_parameters.add(len(self._defined))
         self._revisions.append(0)
         for output in outputs:
             self._tensor(output[1], output[2], len(self._defined))
@@ -126,4 +162,15 @@ class Expected:
                 made.add(node)
         self._graph = ran
         self._in_graph = {node: self._revisions[node] for node in ran.values()}
-        self.nodes.update(self._same[node] for node in ran.values())
+        order = sorted(ran.values(), key=lambda node: self._phases[node] != "forward")  # only the backward pass leads back
+        self.nodes.add([(node, self._same[node], self._forward_of(node)) for node in order])
+
+    def _forward_of(self, node: int) -> int:
+        """Of a backward pass of a backward pass too. -1: of none, or of a parameter's gradient, which may vary."""
+        if self._phases[node] != "backward" or node in self._of_parameters:
+            return -1
+        for _ in self._derived:
+            node = self._derived[node]
+            if node < 0 or self._phases[node] == "forward":
+                return node
+        return -1
