@@ -10,20 +10,18 @@
 namespace msdbg::test {
 namespace {
 
-constexpr int kStartMs = 20000, kEndMs = 5000;
+constexpr int kStartMs = 20000, kEndMs = 5000, kTries = 5;
 
-// Xvfb chooses a free number and writes it to the descriptor: its own stdout.
+// By this process's number: where each server looks for a free one itself, one that ends takes away the
+// socket of one that has just begun with its number. That it is there it writes to the descriptor: its own
+// stdout.
 class Display {
  public:
   Display() {
-    m_server.start("Xvfb", {"-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"});
-    QByteArray number;
-    while (!number.contains('\n')) {
-      if (!m_server.waitForReadyRead(kStartMs))
+    const qint64 first = 100 + QCoreApplication::applicationPid() % 60000;
+    for (qint64 number = first; !startedAt(":" + QString::number(number)); ++number)
+      if (number == first + kTries)
         throw std::runtime_error("Xvfb does not start: " + m_server.readAllStandardError().toStdString());
-      number += m_server.readAllStandardOutput();
-    }
-    qputenv("DISPLAY", ":" + number.trimmed());
   }
   ~Display() {
     m_server.terminate();
@@ -31,6 +29,19 @@ class Display {
   }
 
  private:
+  bool startedAt(const QString& display) {
+    m_server.start(
+        "Xvfb", {display, "-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", "-noreset"});
+    for (QByteArray told; !told.contains('\n'); told += m_server.readAllStandardOutput())
+      if (!m_server.waitForReadyRead(kStartMs)) {
+        m_server.kill();
+        m_server.waitForFinished(kEndMs);
+        return false;
+      }
+    qputenv("DISPLAY", display.toLatin1());
+    return true;
+  }
+
   QProcess m_server;
 };
 
