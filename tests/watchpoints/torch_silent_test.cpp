@@ -226,7 +226,8 @@ namespace {
 
 // One log-probability of what was sampled, times what the line calls `weight`, whose mean goes from 1 to
 // `last`.
-std::string ofPolicy(bool negated, const char* weight, double last, bool sampled = true) {
+std::string ofPolicy(bool negated, const char* weight, double last, bool sampled = true,
+                     const char* joined = "") {
   Program p;
   const auto forward = [&](const char* type, std::vector<TensorId> inputs, DType dtype = DType::Float32) {
     TensorInfo info = floats(TensorRole::kActivation, "", {8});
@@ -234,7 +235,10 @@ std::string ofPolicy(bool negated, const char* weight, double last, bool sampled
     return p.node(type, "main", Phase::kForward, std::move(inputs), info);
   };
   const TensorId logits = p.layer("Net", p.x, p.source(TensorRole::kParameter, "Net/weight", {16, 16})),
-                 reward = p.source(TensorRole::kConstant, "reward", {8});
+                 step = p.source(TensorRole::kConstant, "reward", {8}),
+                 reward = *joined ? p.node(joined, "main", Phase::kForward, {step, p.x},
+                                           floats(TensorRole::kActivation, "", {8}), {}, "torch")
+                                  : step;
   const TensorId action = forward(sampled ? "multinomial" : "argmax", {logits}, DType::Int64);
   TensorId chosen = forward("gather", {logits, action});
   if (negated) chosen = forward("neg", {chosen});
@@ -248,6 +252,8 @@ std::string ofPolicy(bool negated, const char* weight, double last, bool sampled
   FakeSource source(p.graph, 1, 15);
   for (int k = 0; k < 15; ++k)
     source.record(Rank(0), Iteration(k), reward, numbers({8}, 0.1, 1 + (last - 1) * k / 14));
+  if (*joined)
+    for (int k = 0; k < 15; ++k) source.record(Rank(0), Iteration(k), step, numbers({8}, 0.1, 1));
   return said(source, "loss_input", Severity::kFault);
 }
 
@@ -256,6 +262,8 @@ std::string ofPolicy(bool negated, const char* weight, double last, bool sampled
 TEST_CASE("loss_input knows a policy gradient that makes rewards small") {
   CHECK(contains(ofPolicy(false, "reward", 0.2),
                  "training makes rewards small; the mean of reward falls from"));
+  // An episode that is written step by step: of the first step alone nothing is learnt.
+  CHECK(contains(ofPolicy(false, "reward", 0.2, true, "parts"), "the mean of main/parts-op1 falls from"));
   CHECK(ofPolicy(true, "reward", 0.2).empty());          // it only trains badly
   CHECK(ofPolicy(false, "reward", 2).empty());           // its sign was turned before
   CHECK(ofPolicy(false, "cost", 0.2).empty());           // that is to become small

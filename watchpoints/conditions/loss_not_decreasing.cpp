@@ -162,6 +162,10 @@ class NothingLearnt : public Evaluator {
         context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
+    finding.advice =
+        "Look at a few samples as they reach the model, beside their labels: do they belong together? Then "
+        "at what lies between the inputs and the loss (signs, axes, masks, what is detached), at vanishing "
+        "gradients and at initialisation; at the learning rate last.";
     if (guesses) addGuessing(context.graph(), last.mean, finding);
     tellOfRareUpdates(std::ranges::count_if(m_moved, [](double moved) { return moved > 0; }),
                       std::ssize(m_moved), finding);
@@ -187,7 +191,7 @@ class NothingLearnt : public Evaluator {
         "labels shuffled apart, or is what tells them lost on the way?";
     finding.advice =
         "Look at a few samples beside their labels: do they belong together, and are they in one order? Then "
-        "at the learning rate, and at the layers that the inputs go through.";
+        "at the layers that the inputs go through; at the learning rate last.";
   }
 
   Outcome m_outcome;

@@ -23,9 +23,11 @@ bool isOfSample(const Graph& graph, const Node& node) {
   return index && index->opType == "aten.multinomial";
 }
 
+constexpr auto kJoins = std::to_array<std::string_view>(
+    {"aten.stack", "Concat", "aten.cat", "torch.parts"});  // steps to an episode
+
 /// Down from a factor to log p; nullopt: it does not lead there. True: with a minus.
 std::optional<bool> negatedLogProbability(const Graph& graph, TensorId factor) {
-  static constexpr auto kJoins = std::to_array<std::string_view>({"aten.stack", "Concat", "aten.cat"});
   bool negative = false;
   for (int steps = 0; steps < 8; ++steps) {
     const Node* node = producerOf(graph, factor);
@@ -78,13 +80,15 @@ bool saysReward(const Graph& graph, const Node& node) {
   return std::ranges::any_of(kWords, has) && std::ranges::none_of(kOthers, has);
 }
 
-/// Back from the weight to the numbers that it is made of (rewards before their mean is taken away); `named`:
-/// on the way a line says that it is one.
+/// Back from the weight to the numbers that it is made of (rewards before their mean is taken away), and no
+/// further than where steps are joined: of the first alone nothing is learnt. `named`: on the way a line says
+/// that it is one.
 TensorId rewardOf(const Graph& graph, TensorId weight, bool& named) {
   for (int steps = 0; steps < 16; ++steps) {
     const Node* node = producerOf(graph, weight);
     if (!node) break;
     named = named || saysReward(graph, *node);
+    if (isOneOf(node, kJoins)) break;
     const auto next = std::ranges::find_if(
         node->inputs, [&](TensorId input) { return isFloating(graph.tensor(input).dtype); });
     if (next == node->inputs.end()) break;
