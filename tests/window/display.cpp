@@ -12,9 +12,8 @@ namespace {
 
 constexpr int kStartMs = 20000, kEndMs = 5000, kTries = 5;
 
-// By this process's number: where each server looks for a free one itself, one that ends takes away the
-// socket of one that has just begun with its number. That it is there it writes to the descriptor: its own
-// stdout.
+// Its number comes from that of the process: of servers that each look for a free one, one that ends may
+// remove the socket of another that has just begun. Xvfb writes the number to its stdout once it can be used.
 class Display {
  public:
   Display() {
