@@ -318,6 +318,19 @@ TEST_CASE("In the recommended set a loss that falls on average is no hint, one t
   CHECK(report.hints[0].detail.find("over the first 10 iterations") != std::string::npos);
 }
 
+TEST_CASE("A loss that stands still sends to the learning rate where the weights do too, else to the data") {
+  const auto adviceWhere = [](double step) {
+    FakeSource source = healthySource(1, 40);
+    for (int k = 0; k < 40; ++k) {
+      source.row(0, k, source.id("network/ReduceMean-op1")).values.mean = 8 + 0.01 * (k % 3);
+      source.row(0, k, source.id(kNext)).change = ChangeStatistics{step, step, 1, 1, 0};
+    }
+    return std::string(only(runRecommended(source, "loss_not_decreasing").hints).whatNext());
+  };
+  CHECK(adviceWhere(1e-2).starts_with("Look at a few samples"));
+  CHECK(adviceWhere(1e-6).starts_with("Look at the learning rate first"));
+}
+
 TEST_CASE("rank_divergence tells input data from memory from local compute") {
   const auto detailWhere = [](const std::string& tensor, int iteration, int differsFrom = -1) {
     FakeSource source = healthySource(2, 4);

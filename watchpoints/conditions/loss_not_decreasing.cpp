@@ -162,10 +162,12 @@ class NothingLearnt : public Evaluator {
         context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
-    finding.advice =
-        "Look at a few samples as they reach the model, beside their labels: do they belong together? Then "
-        "at what lies between the inputs and the loss (signs, axes, masks, what is detached), at vanishing "
-        "gradients and at initialisation; at the learning rate last.";
+    // Where the weights hardly moved, the condition's own advice is right: the rate first.
+    if (moved(m_moved.begin()) >= kMoved)
+      finding.advice =
+          "Look at a few samples as they reach the model, beside their labels: do they belong together? Then "
+          "at what lies between the inputs and the loss (signs, axes, masks, what is detached), at vanishing "
+          "gradients and at initialisation; at the learning rate last.";
     if (guesses) addGuessing(context.graph(), last.mean, finding);
     tellOfRareUpdates(std::ranges::count_if(m_moved, [](double moved) { return moved > 0; }),
                       std::ssize(m_moved), finding);
@@ -178,14 +180,18 @@ class NothingLearnt : public Evaluator {
   static constexpr double kGuesses = 0.97, kFarAbove = 1.3;  // of what guessing costs
   static constexpr double kMoved = 0.05;                     // of itself, all steps together
 
+  /// How far at most a weight went from there on, of itself.
+  double moved(std::vector<double>::const_iterator from) const {
+    return std::accumulate(from, m_moved.end(), 0.0);
+  }
+
   void addGuessing(const core::Graph& graph, double last, Finding& finding) const {
     const bool worse = last > kFarAbove * *m_guessing.cost();
     finding.detail += std::string(worse ? ": worse than " : ": no better than ") + m_guessing.text(graph) +
                       ", " + core::formatShort(*m_guessing.cost());
     if (worse) return;  // something else is wrong than what the inputs tell
     // In the second half: some move before a rate goes to nothing.
-    const auto half = m_moved.begin() + static_cast<std::ptrdiff_t>(m_moved.size() / 2);
-    if (std::accumulate(half, m_moved.end(), 0.0) < kMoved / 2) return;
+    if (moved(m_moved.begin() + std::ssize(m_moved) / 2) < kMoved / 2) return;
     finding.detail +=
         "; the weights move, so that the inputs, as they arrive, do not tell the targets: were samples and "
         "labels shuffled apart, or is what tells them lost on the way?";
