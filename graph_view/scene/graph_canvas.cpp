@@ -191,6 +191,8 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
     emit revealAsked();
   } else if (key == Qt::Key_U || key == Qt::Key_D) {
     emit pathAsked(key == Qt::Key_U ? Direction::kUpstream : Direction::kDownstream);
+  } else if (key == Qt::Key_W) {
+    emit wayAsked();
   } else if (key == Qt::Key_Escape) {
     emit itemChosen({});
   } else if (!foldingKey(key)) {

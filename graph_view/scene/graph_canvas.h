@@ -39,6 +39,7 @@ class GraphCanvas : public QGraphicsView {
   void foldAsked(msdbg::graphview::Item scope);  // + or -, double click, Enter, Space
   void expandAsked(msdbg::graphview::Item scope, bool expand);  // keys + and -
   void pathAsked(msdbg::graphview::Direction direction);        // U and D
+  void wayAsked();                                              // W
   void revealAsked();                                           // Home
   void menuAsked(msdbg::graphview::Item item, QPoint global);   // right button; Menu key: the current item
   void zoomChanged(double zoom);

@@ -38,6 +38,7 @@ PanelDef graphPanel() {
                    {"Home", "the selection into view"},
                    {"Menu", "what can be done with the selection"},
                    {"U, D", "what leads to the selection, what it leads to"},
+                   {"W", "the way of the answer to “Why this value?”"},
                    {"Ctrl++, Ctrl+-, Ctrl+0", "larger, smaller, 100 %"}}};
 }
 
@@ -123,9 +124,12 @@ void GraphPanel::makeToolbar() {
       addTool(GraphIcon::kUpstream, tr("Show only what the selection comes from"), tr("U"), "graphUpstream");
   m_downstream = addTool(GraphIcon::kDownstream, tr("Show only what the selection goes into"), tr("D"),
                          "graphDownstream");
-  for (QAction* path : {m_upstream, m_downstream}) path->setCheckable(true);
+  m_way = addTool(GraphIcon::kWay, tr("Show only the way of the answer to “Why this value?”"), tr("W"),
+                  "graphWay");
+  for (QAction* path : {m_upstream, m_downstream, m_way}) path->setCheckable(true);
   connect(m_upstream, &QAction::triggered, this, [this] { askPath(Direction::kUpstream); });
   connect(m_downstream, &QAction::triggered, this, [this] { askPath(Direction::kDownstream); });
+  connect(m_way, &QAction::triggered, &m_presenter, &GraphPresenter::setWayShown);
   m_toolbar->addSeparator();
   m_showLegend = addTool(GraphIcon::kLegend, tr("Legend"), {}, "graphShowLegend");
   m_showLegend->setCheckable(true);
@@ -147,6 +151,11 @@ void GraphPanel::connectCanvas() {
   connect(m_canvas, &graphview::GraphCanvas::expandAsked, this,
           [this](Item scope, bool expand) { m_presenter.setExpanded(scope.scope(), expand); });
   connect(m_canvas, &graphview::GraphCanvas::pathAsked, this, &GraphPanel::askPath);
+  connect(m_canvas, &graphview::GraphCanvas::wayAsked, this, [this] {
+    m_presenter.setWayShown(!m_presenter.wayShown());
+    if (!m_presenter.hasWay())
+      emit status(tr("Ask “Why this value?” of a cell in the Tensor panel (W) first."));
+  });
   connect(m_canvas, &graphview::GraphCanvas::revealAsked, this,
           [this] { m_canvas->reveal(m_presenter.current()); });
   connect(m_canvas, &graphview::GraphCanvas::menuAsked, this, &GraphPanel::showMenu);
@@ -222,13 +231,18 @@ void GraphPanel::showHits() {
   m_canvas->graphScene().setHits(std::move(marks));
 }
 
-void GraphPanel::showPath() { m_canvas->graphScene().setPath(m_presenter.path()); }
+void GraphPanel::showPath() {
+  m_canvas->graphScene().setPath(m_presenter.path());
+  const std::optional<Direction> direction = m_presenter.pathDirection();
+  m_upstream->setChecked(direction == Direction::kUpstream);
+  m_downstream->setChecked(direction == Direction::kDownstream);
+  m_way->setEnabled(m_presenter.hasWay());
+  m_way->setChecked(m_presenter.wayShown());
+}
 
 void GraphPanel::askPath(Direction direction) {
   const bool off = m_presenter.pathDirection() == direction;
   m_presenter.setPath(off ? std::nullopt : std::optional(direction));
-  m_upstream->setChecked(!off && direction == Direction::kUpstream);
-  m_downstream->setChecked(!off && direction == Direction::kDownstream);
   if (!off && m_presenter.selected().empty()) emit status(tr("Select a node to see its path."));
 }
 

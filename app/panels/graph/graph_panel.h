@@ -57,7 +57,7 @@ class GraphPanel : public Panel {
   graphview::GraphCanvas* m_canvas = nullptr;
   GraphLegend* m_legend = nullptr;
   QLabel *m_notice = nullptr, *m_hint = nullptr, *m_zoom = nullptr;
-  QAction *m_upstream = nullptr, *m_downstream = nullptr, *m_showLegend = nullptr;
+  QAction *m_upstream = nullptr, *m_downstream = nullptr, *m_way = nullptr, *m_showLegend = nullptr;
   std::vector<std::pair<QAction*, GraphIcon>> m_icons;
   GraphPresenter m_presenter;
   std::optional<double> m_restoredZoom;  // for the first picture

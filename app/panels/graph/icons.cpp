@@ -41,6 +41,14 @@ void stream(QPainter& painter, bool up) {
   painter.drawPolyline(QPolygonF({{4.4, 10.6}, {8, 14.2}, {11.6, 10.6}}));
 }
 
+// From a filled dot at the bottom to a ring at the top, round a corner.
+void way(QPainter& painter) {
+  painter.drawEllipse(QPointF(3.6, 3.4), 1.9, 1.9);
+  painter.drawPolyline(QPolygonF({{3.6, 5.6}, {3.6, 9}, {12.4, 9}, {12.4, 10.4}}));
+  painter.setBrush(painter.pen().color());
+  painter.drawEllipse(QPointF(12.4, 12.6), 1.9, 1.9);
+}
+
 void legend(QPainter& painter) {
   for (const double y : {3.5, 8.0, 12.5}) {
     painter.save();
@@ -64,6 +72,8 @@ void draw(QPainter& painter, GraphIcon icon) {
     case GraphIcon::kUpstream:
     case GraphIcon::kDownstream:
       return stream(painter, icon == GraphIcon::kUpstream);
+    case GraphIcon::kWay:
+      return way(painter);
     case GraphIcon::kLegend:
       return legend(painter);
   }

@@ -7,7 +7,17 @@
 
 namespace msdbg::app {
 
-enum class GraphIcon { kFit, kZoomIn, kZoomOut, kExpandAll, kCollapseAll, kUpstream, kDownstream, kLegend };
+enum class GraphIcon {
+  kFit,
+  kZoomIn,
+  kZoomOut,
+  kExpandAll,
+  kCollapseAll,
+  kUpstream,
+  kDownstream,
+  kWay,
+  kLegend
+};
 QIcon graphIcon(GraphIcon icon, const QPalette& palette);
 
 }  // namespace msdbg::app

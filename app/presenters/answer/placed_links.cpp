@@ -33,7 +33,31 @@ bool isHeading(const QString& line) {
   return kHeading.match(line).hasMatch();
 }
 
+// "  12  network/fc1/Gemm-op1   mlp.cpp:20": where the name of such a line begins; -1: it is none.
+qsizetype startOfStep(const QString& line) {
+  static const QRegularExpression kStep(QStringLiteral("^ *\\d+  (?=\\S)"));
+  const QRegularExpressionMatch match = kStep.match(line);
+  return match.hasMatch() ? match.capturedEnd() : -1;
+}
+
+core::NodeId nodeOf(const QString& target, const core::Graph& graph) {
+  const std::string name = target.section(':', 1).toStdString();
+  if (target.startsWith(QStringLiteral("node:"))) return graph.findNode(name).value_or(core::NodeId());
+  const std::optional<core::TensorId> tensor =
+      target.startsWith(QStringLiteral("tensor:")) ? graph.findTensor(name) : std::nullopt;
+  return tensor ? graph.tensor(*tensor).producer : core::NodeId();
+}
+
 }  // namespace
+
+std::vector<core::NodeId> wayOf(const std::vector<PlacedLink>& links, const core::Graph& graph) {
+  std::vector<core::NodeId> way;
+  for (const PlacedLink& link : links)
+    if (const core::NodeId node = link.isStep ? nodeOf(link.link.target, graph) : core::NodeId();
+        node.valid() && std::ranges::find(way, node) == way.end())
+      way.push_back(node);
+  return way;
+}
 
 std::vector<PlacedLink> placedLinks(const QString& text, const core::Graph& graph) {
   std::vector<PlacedLink> placed;
@@ -47,9 +71,10 @@ std::vector<PlacedLink> placedLinks(const QString& text, const core::Graph& grap
     const Position own = positionIn(line);
     if (isHeading(line)) heading = own;
     if (line.isEmpty()) heading = {};
+    const qsizetype step = startOfStep(line);
     for (; next != links.end() && next->start < end; ++next)
-      placed.push_back(
-          {*next, own.iteration ? own.iteration : heading.iteration, own.rank ? own.rank : heading.rank});
+      placed.push_back({*next, own.iteration ? own.iteration : heading.iteration,
+                        own.rank ? own.rank : heading.rank, step >= 0 && next->start == start + step});
   }
   return placed;
 }

@@ -91,6 +91,7 @@ void Questions::take(const Reply& reply) {
   asked->reply = reply;
   asked->text = QString::fromUtf8(std::exchange(asked->reply.text, {}));
   asked->links = placedLinks(asked->text, m_document.graph());
+  asked->way = wayOf(asked->links, m_document.graph());
   emit changed();
 }
 

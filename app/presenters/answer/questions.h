@@ -27,6 +27,7 @@ class Questions : public QObject {
     qint64 ms = 0;      // that it took
     QString text = {};  // of the reply
     std::vector<PlacedLink> links = {};
+    std::vector<core::NodeId> way = {};  // wayOf() them
   };
 
   explicit Questions(Document& document);

@@ -3,6 +3,7 @@
 #include <QJsonArray>
 #include <algorithm>
 
+#include "app/presenters/answer/questions.h"
 #include "app/presenters/findings/finding_text.h"
 
 namespace msdbg::app {
@@ -25,11 +26,13 @@ void GraphPresenter::forget() {
   if (m_document) {
     m_document->cursor().disconnect(this);
     m_document->findings().disconnect(this);
+    m_document->questions().disconnect(this);
   }
   m_document = nullptr;
   m_worker.reset(), m_badges.reset();
   m_placement.reset(), m_folded.reset();
-  m_hits.clear(), m_path.clear();
+  m_hits.clear(), m_path.clear(), m_way.clear();
+  m_wayShown = false;
   m_current = m_anchor = {};
   m_revealDue = false;
 }
@@ -50,8 +53,10 @@ void GraphPresenter::setDocument(Document* document) {
   connect(m_badges.get(), &Badges::changed, this, &GraphPresenter::healthChanged);
   connect(&document->cursor(), &Cursor::selectionChanged, this, &GraphPresenter::followCursor);
   connect(&document->findings(), &Findings::changed, this, &GraphPresenter::takeHits);
+  connect(&document->questions(), &Questions::changed, this, &GraphPresenter::takeWay);
   m_badges->refresh();
   takeHits();
+  takeWay();
   if (m_restored) restore(*std::exchange(m_restored, std::nullopt));
   layOut({});
   if (!selected().empty()) followCursor();
@@ -112,7 +117,7 @@ void GraphPresenter::choose(Item item) {
   if (item.isInput()) m_document->cursor().selectTensor(item.input());
   if (!item.valid()) m_document->cursor().clearSelection();
   m_choosing = false;
-  computePath();
+  if (m_pathDirection) computePath();
   emit selectionChanged();
 }
 
@@ -122,7 +127,7 @@ void GraphPresenter::followCursor() {
   if (m_choosing) return;
   const auto& nodes = selected();
   m_current = nodes.empty() ? Item() : Item::of(nodes.front());
-  computePath();
+  if (m_pathDirection) computePath();
   emit selectionChanged();
   if (nodes.empty()) return;
   const bool opened = m_folded->expandTo(m_current);
@@ -141,15 +146,31 @@ void GraphPresenter::revealSelection() {
 
 void GraphPresenter::setPath(std::optional<graphview::Direction> direction) {
   m_pathDirection = direction;
+  if (direction) m_wayShown = false;
   computePath();
 }
 
+void GraphPresenter::setWayShown(bool shown) {
+  m_wayShown = shown && hasWay();
+  if (m_wayShown) m_pathDirection.reset();
+  computePath();
+}
+
+void GraphPresenter::takeWay() {
+  const Questions::Asked* asked = m_document->questions().shown();
+  std::vector<core::NodeId> way = asked ? asked->way : std::vector<core::NodeId>();
+  if (way == m_way) return;
+  m_way = std::move(way);
+  setWayShown(hasWay());
+}
+
 void GraphPresenter::computePath() {
-  std::vector<bool> path;
+  m_path.clear();
   if (m_pathDirection && !selected().empty())
-    path = graphview::pathOf(m_folded->graph(), selected().front(), *m_pathDirection);
-  if (path == m_path) return;
-  m_path = std::move(path);
+    m_path = graphview::pathOf(m_folded->graph(), selected().front(), *m_pathDirection);
+  if (m_wayShown) m_path.resize(m_folded->graph().nodes().size());
+  for (const core::NodeId node : m_wayShown ? m_way : std::vector<core::NodeId>())
+    m_path[node.index()] = true;
   emit pathChanged();
 }
 

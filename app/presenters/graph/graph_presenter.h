@@ -1,6 +1,6 @@
 // GraphPresenter: what the graph panel shows of a document: which scopes are open and where everything lies,
-// the health of the nodes at the cursor, hits, the selection, a path. UI thread; layout and reading happen on
-// other threads, and their answers come as signals.
+// the health of the nodes at the cursor, hits, the selection, a path or the way of an answer. UI thread;
+// layout and reading happen on other threads, and their answers come as signals.
 #pragma once
 
 #include <QJsonObject>
@@ -45,6 +45,11 @@ class GraphPresenter : public QObject {
   // The path of the first selected node; empty when none is asked for or nothing is selected.
   void setPath(std::optional<graphview::Direction> direction);
   std::optional<graphview::Direction> pathDirection() const { return m_pathDirection; }
+  /// What the shown answer goes through, from what was asked for to its cause, instead: by itself when there
+  /// is a new one. Nothing where there is none.
+  void setWayShown(bool shown);
+  bool hasWay() const { return !m_way.empty(); }
+  bool wayShown() const { return m_wayShown; }
   const std::vector<bool>& path() const { return m_path; }
 
   // By node. Hits of any rank and iteration.
@@ -63,7 +68,7 @@ class GraphPresenter : public QObject {
   void pictureChanged(msdbg::graphview::Item anchor);
   void revealAsked(msdbg::graphview::Item item);  // bring it into sight
   void selectionChanged();
-  void pathChanged();
+  void pathChanged();  // path(), or what it is of
   void healthChanged();
   void hitsChanged();
 
@@ -74,6 +79,7 @@ class GraphPresenter : public QObject {
   void followCursor();
   void takeHits();
   void mark(const watch::Hit& hit, Mark mark);
+  void takeWay();
   void computePath();
   void revealSelection();
   QString hitsText(graphview::Item item) const;
@@ -87,6 +93,8 @@ class GraphPresenter : public QObject {
   graphview::Item m_current, m_anchor;
   bool m_revealDue = false, m_choosing = false;
   std::optional<graphview::Direction> m_pathDirection;
+  std::vector<core::NodeId> m_way;
+  bool m_wayShown = false;
   std::vector<bool> m_path;
   std::optional<QJsonObject> m_restored;  // given before there was a document
 };

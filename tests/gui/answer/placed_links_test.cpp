@@ -36,6 +36,31 @@ TEST_CASE("Names in a command's text know the iteration and rank of their line, 
   CHECK_FALSE(links[8].iteration);
 }
 
+TEST_CASE("The way of an answer is what its steps are about, not what they name beside") {
+  const auto document = test::openDocument(test::nanRun());
+  const core::Graph& graph = document->graph();
+  const auto names = [&](const char* text) {
+    std::vector<std::string> all;
+    for (const core::NodeId node : wayOf(placedLinks(QString::fromLatin1(text), graph), graph))
+      all.push_back(graph.node(node).name);
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names("iteration 4, rank 1\n"
+              "   0  network/conv2/Conv-op1[0, 3] = nan   lenet5.cpp:20   x = relu(conv(x))\n"
+              "        by statistics: input 0 (network/conv2/Relu-op1) holds 3 NaN\n"
+              "   1  network/conv2/weight\n"  // no node makes it in this iteration
+              "        parameter, as the update of iteration 3 made it\n"
+              "iteration 3, rank 1\n"
+              "  12  network/conv1/Conv-op1:0 = 1\n"
+              "  13  network/conv2/Conv-op1\n"
+              "\n"
+              "WHY: network/conv1/MaxPool-op1 (lenet5.cpp:20)\n") ==
+        Names{"network/conv2/Conv-op1", "network/conv1/Conv-op1"});
+  CHECK(names("  network/conv2/Conv-op1   4  network/conv1/Conv-op1\n").empty());
+  CHECK(names("").empty());
+}
+
 TEST_CASE("A heading that says the program's own number of the step is one") {
   const auto document = test::openDocument(test::nanRun());
   const std::vector<PlacedLink> links =

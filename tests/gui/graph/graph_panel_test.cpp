@@ -13,6 +13,8 @@
 #include <catch2/catch.hpp>
 #include <ctime>
 
+#include "app/presenters/answer/questions.h"
+#include "tests/gui/answer/fake_program.h"
 #include "tests/gui/graph/graphs.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
@@ -157,6 +159,60 @@ TEST_CASE("A cursor step changes the badges of nodes and of the scopes around th
   CHECK(shown.scene().box(conv1)->state().health == graphview::Health::kFinite);
   CHECK(shown.scene().box(conv2)->state().health == graphview::Health::kNan);
   CHECK(shown.scene().box(shown.node("network/Flatten-op1"))->state().health == graphview::Health::kNan);
+}
+
+TEST_CASE("The way of an answer is shown by itself; W and U take it away, W brings it back", "[gui][graph]") {
+  const test::FakeProgram why(
+      "echo 'iteration 4, rank 1'\n"
+      "echo '   0  network/Flatten-op1 = nan'\n"
+      "echo '   1  network/conv2/MaxPool-op1 = nan'\n"
+      "echo '   2  network/conv2/Relu-op1 = nan'");
+  const Shown shown(test::nanRun());
+  auto* action = shown.panel->findChild<QAction*>("graphWay");
+  const auto dimmed = [&](Item item) { return shown.scene().box(item)->state().dimmed; };
+  const Item flatten = shown.node("network/Flatten-op1"), conv2 = shown.scope("network/conv2"),
+             conv1 = shown.scope("network/conv1");
+  CHECK_FALSE(action->isEnabled());
+  shown.press(Qt::Key_W);
+  CHECK_FALSE(dimmed(conv1));
+  app::Questions& questions = shown.document->questions();
+  const auto askWhy = [&] {
+    app::Offer offer;
+    REQUIRE(test::eventually([&] {
+      offer = questions.offer(
+          app::Ask::kWhy,
+          {.rank = core::Rank(1), .iteration = core::Iteration(4), .tensor = core::TensorId(0)});
+      return offer.possible();
+    }));
+    questions.ask(offer);
+    REQUIRE(test::eventually([&] { return !questions.running(); }));
+  };
+  askWhy();
+  REQUIRE(questions.shown()->way.size() == 3);
+  CHECK(action->isEnabled());
+  CHECK(action->isChecked());
+  CHECK_FALSE(dimmed(flatten));
+  CHECK_FALSE(dimmed(conv2));
+  CHECK(dimmed(conv1));
+  shown.press(Qt::Key_W);
+  CHECK_FALSE(action->isChecked());
+  CHECK_FALSE(dimmed(conv1));
+  shown.press(Qt::Key_W);
+  CHECK(dimmed(conv1));
+  shown.click(shown.onScreen(flatten));  // the selection goes, the way stays
+  CHECK(dimmed(conv1));
+  shown.press(Qt::Key_U);
+  CHECK_FALSE(action->isChecked());
+  CHECK_FALSE(dimmed(conv1));
+  CHECK(shown.panel->findChild<QAction*>("graphUpstream")->isChecked());
+  action->trigger();
+  CHECK_FALSE(shown.panel->findChild<QAction*>("graphUpstream")->isChecked());
+  CHECK(dimmed(conv1));
+  shown.panel->setDocument(nullptr);
+  shown.panel->setDocument(shown.document.get());  // the answer is the document's
+  shown.settle();
+  CHECK(action->isChecked());
+  CHECK(dimmed(conv1));
 }
 
 TEST_CASE("U and D dim what is not on the way of the selection", "[gui][graph]") {
