@@ -1,12 +1,16 @@
-// The accumulated errors of `replay --dtype float64` against NumPy in float64, from the recorded weights and
-// batch of a convolutional network.
+// The accumulated errors of `replay --dtype float64`, and what `history` tells, against others in float64,
+// from the recorded weights and batches: NumPy for a convolutional network, PyTorch for a transformer.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/run_command.h"
+#include "core_engine/tensor/index_text.h"
+#include "replay/npy.h"
+#include "replay/run.h"
+#include "tests/oracle/peer.h"
 #include "tests/support/temp_dir.h"
 
+using namespace msdbg;
 using namespace msdbg::test;
 using nlohmann::json;
 
@@ -42,7 +46,85 @@ std::vector<std::string> files() {
   return names;
 }
 
+json jsonOf(const std::vector<std::string>& arguments) {
+  const RunResult result = runMsdbg(arguments);
+  INFO(result.err);
+  REQUIRE(result.exitStatus == 0);
+  return json::parse(result.out);
+}
+
+/// What pytorch_precision.py takes: the start, the batches of three iterations, the gradients of the first.
+void exportFor(replay::Run& run, const std::vector<core::TensorId>& parameters,
+               const std::filesystem::path& folder) {
+  const core::Graph& graph = run.graph();
+  const auto write = [&](const std::string& stem, std::int64_t iteration, core::TensorId id) {
+    const core::Tensor value = run.value(core::Rank(0), core::Iteration(iteration), id).orThrow();
+    REQUIRE(replay::writeNpy(folder / (stem + ".npy"), value).ok());
+  };
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    write(numbered("parameter", i), 0, parameters[i]);
+    write(numbered("recorded", i), 0, *graph.findTensor("grad(" + graph.tensor(parameters[i]).name + ")"));
+  }
+  for (std::int64_t iteration = 0; iteration < 3; ++iteration)
+    for (const core::TensorInfo& info : graph.tensors()) {
+      if (info.role == core::TensorRole::kInput) write("x_" + std::to_string(iteration), iteration, info.id);
+      if (info.role == core::TensorRole::kLabel)
+        write("label_" + std::to_string(iteration), iteration, info.id);
+    }
+}
+
 }  // namespace
+
+TEST_CASE("Errors and histories of a transformer are those that PyTorch finds in float64", "[slow]") {
+  const std::string python = pythonWithTorch();
+  if (python.empty()) return;
+  const TempDir folder;
+  const std::string recorded = (folder / "r.msdbg").string();
+  run({"dump", "gpt", "--batch", "4", "--steps", "3", "--policy", "full", "-o", recorded});
+  const auto opened = replay::Run::open(recorded).orThrow();
+  std::vector<core::TensorId> parameters;
+  for (const core::TensorInfo& info : opened->graph().tensors())
+    if (info.trainable) parameters.push_back(info.id);
+  exportFor(*opened, parameters, folder.path());
+  const std::size_t asked = parameters.size() / 2;  // of a block in the middle
+  const core::TensorInfo& weight = opened->graph().tensor(parameters[asked]);
+  REQUIRE(weight.shape.rank() > 0);
+  const std::int64_t element = weight.shape.elements() / 3;
+  const RunResult ran =
+      runCommand({python, (sourceDir() / "tests/oracle/pytorch_precision.py").string(), peers().string(),
+                  "gpt", folder.path().string(), std::to_string(asked), std::to_string(element)},
+                 {.timeout = std::chrono::minutes(5)});
+  INFO(ran.err);
+  REQUIRE(ran.exitStatus == 0);
+  const json expected = json::parse(ran.out);
+
+  const json rows = jsonOf({"replay", recorded, "--iteration", "0", "--dtype", "float64", "--tensors",
+                            "grad(*)", "--json"})["rows"];
+  std::size_t compared = 0;
+  for (const json& row : rows)
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const core::TensorId gradient =
+          *opened->graph().findTensor("grad(" + opened->graph().tensor(parameters[i]).name + ")");
+      if (row["tensor"] != opened->graph().tensor(gradient).fullName()) continue;
+      CAPTURE(row["tensor"]);
+      const double error = expected["errors"][i];
+      CHECK(error < 1e-4);
+      CHECK(row["accumulated"]["relative"].get<double>() == Approx(error).epsilon(1e-6));
+      ++compared;
+    }
+  CHECK(compared == parameters.size());
+
+  const json history = jsonOf({"history", recorded, "--tensor", weight.name, "--index",
+                               core::indexText(weight.shape, element), "--json"})["rows"];
+  REQUIRE(history.size() == 3);
+  REQUIRE(expected["history"].size() == 3);
+  for (std::size_t k = 0; k < 3; ++k)
+    for (std::size_t column = 0; column < 5; ++column) {
+      CAPTURE(weight.name, k, column);
+      CHECK(history[k]["values"][column].get<double>() ==
+            Approx(expected["history"][k][column].get<double>()).epsilon(1e-3).margin(1e-12));
+    }
+}
 
 TEST_CASE("Accumulated errors of a convolutional network are those that NumPy finds in float64", "[slow]") {
   if (!hasNumPy()) {

@@ -13,8 +13,8 @@ import sys
 import numpy
 import torch
 
-peers, name, folder = sys.argv[1:]
-sys.path.insert(0, peers)
+name, folder = sys.argv[2:]
+sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True  # the peers are not ours to write to
 import torch_models
 
@@ -38,10 +38,12 @@ def parameters_in_order(model, x):
     return order
 
 
-def steps(dtype, count):
-    """Loss and gradients of each step; weights change between them as the peer's optimiser says."""
+def train(dtype, count, prepare=lambda model: None):
+    """Loss, parameters and optimiser of each step, where the gradients are there and the update is to come; weights
+    change between them as the peer's optimiser says."""
     torch.set_default_dtype(dtype)
     model = torch_models.MODELS[name][0]().to(dtype)
+    prepare(model)
 
     def batch(step):
         x = load(f"x_{step}")
@@ -56,15 +58,18 @@ def steps(dtype, count):
             assert given.shape == p.shape, (i, given.shape, p.shape)
             p.copy_(given)
     optimiser = torch_models.optimiser(name, model)
-    results = []
     for step in range(count):
         x, label = batch(step)
         optimiser.zero_grad(set_to_none=True)
         loss = torch_models.loss_fn(model(x), label)
         loss.backward()
-        results.append([loss.detach().clone()] + [p.grad.clone() for p in order])
+        yield loss, order, optimiser
         optimiser.step()
-    return results
+
+
+def steps(dtype, count):
+    """Loss and gradients of each step."""
+    return [[loss.detach().clone()] + [p.grad.clone() for p in order] for loss, order, _ in train(dtype, count)]
 
 
 def distance(a, b):
@@ -79,10 +84,11 @@ def compare(kind, step, reference):
     return [distance(load(stem).reshape(r.shape), r) for stem, r in zip(stems, reference)]
 
 
-single, double = steps(torch.float32, 1), steps(torch.float64, 2)
-print(json.dumps({
-    "torch": torch.__version__,
-    "float32": compare("float32", 0, single[0]),
-    "own_float32": [distance(a, b) for a, b in zip(single[0], double[0])],
-    "float64": [compare("float64", step, double[step]) for step in range(2)],
-}))
+if __name__ == "__main__":
+    single, double = steps(torch.float32, 1), steps(torch.float64, 2)
+    print(json.dumps({
+        "torch": torch.__version__,
+        "float32": compare("float32", 0, single[0]),
+        "own_float32": [distance(a, b) for a, b in zip(single[0], double[0])],
+        "float64": [compare("float64", step, double[step]) for step in range(2)],
+    }))

@@ -11,7 +11,7 @@
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"
 #include "replay/npy.h"
-#include "tests/support/run_command.h"
+#include "tests/oracle/peer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/train/plain_run.h"
 
@@ -29,26 +29,6 @@ constexpr double kFloat32 = 1e-5, kFloat64 = 1e-10;
 /// elsewhere.
 constexpr double kOwn = 4;
 constexpr int kSteps = 2;
-
-fs::path peers() { return (sourceDir() / "../shared/peers").lexically_normal(); }
-
-/// Debian's interpreter, which has PyTorch as a package (python3-torch); "" with a warning where it has not.
-std::string pythonWithTorch() {
-  const std::string python = "/usr/bin/python3";
-  if (!fs::exists(peers() / "torch_models.py")) {
-    WARN("skipped: no " << peers() / "torch_models.py");
-    return "";
-  }
-  if (fs::exists(python) && runCommand({python, "-c", "import torch"}).exitStatus == 0) return python;
-  WARN("skipped: " << python << " has no torch (Debian: python3-torch)");
-  return "";
-}
-
-std::string numbered(const std::string& stem, std::size_t i) {
-  char text[32];
-  std::snprintf(text, sizeof text, "_%04zu", i);
-  return stem + text;
-}
 
 void write(const fs::path& folder, const std::string& stem, const Tensor& tensor) {
   REQUIRE(replay::writeNpy(folder / (stem + ".npy"), tensor).ok());
