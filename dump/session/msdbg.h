@@ -18,6 +18,7 @@
 #include "core_engine/train/reduce_lr_on_plateau.h"
 #include "core_engine/train/safetensors.h"
 #include "core_engine/train/trainer.h"
+#include "dump/session/patient_start.h"
 #include "dump/session/restore.h"
 #include "dump/session/session.h"
 
