@@ -205,6 +205,46 @@ void accumulatesForTooLong(Session& run) {
   for (const At at : iterations(run, 256)) t.step(points(at));
 }
 
+/// A next word was meant; the words before it are read as well.
+void copiesWithContext(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {4, 6}, DType::Int64), next = g.input("label", {4, 6}, DType::Int64);
+  const Value h = embedding(x, {.count = 10, .width = 8, .deviation = 0.5});
+  const Value before = pad(slice(h, 1, 0, 5), {0, 1, 0, 0, 0, 0});
+  const Value read = reshape(concat({h, before}, 2), {24, 16});
+  const Value logits = layer(g, "out", tanh(layer(g, "fc", read, 24)), 10);
+  Trainer t(run, g, softmaxCrossEntropy(logits, reshape(next, {24})), Adam{.lr = 1e-2});
+  for (const At at : iterations(run, 120)) {
+    Batch batch = words(at);
+    tensorOf(batch, "label") = tensorOf(batch, "x");  // WRONG
+    t.step(batch);
+  }
+}
+
+/// A layer is a function that makes its weights: called in the loop it makes them anew.
+void weightsInEachStep(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 8}), label = g.input("label", {16}, DType::Int64);
+  Value h = layer(g, "begin", x, 12);
+  for (std::int64_t t = 0; t < 8; ++t)
+    h = tanh(linear(concat({slice(x, 1, t, t + 1), h}, 1), {.out = 12}));  // WRONG
+  Trainer t(run, g, softmaxCrossEntropy(layer(g, "out", h, 4), label), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 120)) t.step(points(at));
+}
+
+/// Each vector is to have length 1, not each feature.
+void normOverTheBatch(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 8});
+  g.input("label", {16}, DType::Int64);
+  const auto unit = [](Value z) {
+    return z / sqrt(reduceSum(z * z, {0}) + 1e-8);  // WRONG
+  };
+  const Value a = unit(layer(g, "left", x, 6)), b = unit(layer(g, "right", x, 6));
+  Trainer t(run, g, softmaxCrossEntropy(matmul(a, transpose(b)) / 0.2, range(g, 16)), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 120)) t.step(points(at));
+}
+
 }  // namespace
 
 std::span<const SickCase> sickFormulas() {
@@ -221,6 +261,9 @@ std::span<const SickCase> sickFormulas() {
       {"boxes_of_no_objects", boxesOfNoObjects, "turned round"},
       {"same_logarithm_twice", sameLogarithmTwice, "both multiplied"},
       {"pools_the_features", poolsTheFeatures, "has just made it zero"},
+      {"copies_with_context", copiesWithContext, "nothing to predict", {"net/label"}},
+      {"weights_in_each_step", weightsInEachStep, "same weights in all"},
+      {"norm_over_the_batch", normOverTheBatch, "no length of 1"},
       {"accumulates_for_too_long", accumulatesForTooLong, "changed in 4 of 256"},
       {"warm_up_in_iterations", warmUpInIterations, "rate|warm", {"update/*", "*learning_rate*"}},
   };

@@ -150,6 +150,23 @@ def test_products_say_which_axis_they_sum(tmp_path: Any) -> None:
     assert products == [[1, 1], [1, WIDTH]]
 
 
+def test_products_of_matrices_say_it_where_no_factor_is_a_parameter(tmp_path: Any) -> None:
+    def train() -> None:
+        line = nn.Linear(6, 3, bias=False)
+        optimizer = torch.optim.SGD(line.parameters(), 0.1)
+        near = torch.softmax(torch.ones(4, 4), 0)
+        for _ in range(2):
+            optimizer.zero_grad()
+            x = line(torch.ones(4, 6))
+            (x @ x.t() + (near @ x).sum() + (near.t() @ x).sum() + (x.t() @ near).sum()).mean().backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    products = [node["attributes"].get("inner_strides") for node in recorder.ran_in(1) if node["type"] == "mm"
+                and node["phase"] == "forward"]
+    assert products == [None, [1, 1], [1, 3], [4, 3], [3, 4]]
+
+
 def test_what_has_no_values_to_look_at_is_asked_for_none(tmp_path: Any) -> None:
     def train() -> None:
         line = nn.Linear(6, 1)

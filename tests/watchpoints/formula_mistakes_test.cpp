@@ -32,6 +32,72 @@ TEST_CASE("frozen_at_random tells of a last layer that was frozen and not loaded
   CHECK(frozen(true).empty());
 }
 
+TEST_CASE("unshared_weights tells of a recurrent cell that makes its weights in each step") {
+  enum class Cell { kAnew, kShared, kColumns, kLayers };
+  const auto cell = [](Cell how) {
+    return said(
+        "unshared_weights",
+        [how](Graph& g) {
+          const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+          Value h = linear(x, {.out = 1});
+          std::vector<Value> columns;
+          const Value shared = g.parameter("w", {2, 1}, Init::xavierUniform());
+          for (int t = 0; t < 6; ++t) {
+            const Value at = slice(x, 1, t, t + 1);
+            if (how == Cell::kAnew) h = tanh(linear(concat({at, h}, 1), {.out = 1}));
+            if (how == Cell::kShared) h = tanh(matmul(concat({at, h}, 1), shared));
+            if (how == Cell::kColumns) columns.push_back(linear(at, {.out = 2}));
+            if (how == Cell::kLayers) h = tanh(linear(h, {.out = 1}));
+          }
+          if (how == Cell::kColumns) h = concat(columns, 1);
+          return softmaxCrossEntropy(linear(h, {.out = 3}), label);
+        },
+        rows());
+  };
+  CHECK_THAT(cell(Cell::kAnew), Contains("6 weights [1, 2]") && Contains("one for each slice of network/x"));
+  CHECK(cell(Cell::kShared).empty());
+  CHECK(cell(Cell::kColumns).empty());
+  CHECK(cell(Cell::kLayers).empty());
+}
+
+TEST_CASE("loss_input tells of an overlap that is computed of logits") {
+  const auto dice = [](bool bounded, bool squared) {
+    return said("loss_input",
+                [=](Graph& g) {
+                  const Value x = g.input("x", {4, 6}), mask = g.input("mask", {4, 6});
+                  Value p = linear(x, {.out = 6});
+                  if (bounded) p = sigmoid(p);
+                  const Value overlap = reduceSum(p * mask, {1}, false);
+                  const Value area = reduceSum(squared ? p * p : p, {1}, false) + reduceSum(mask, {1}, false);
+                  return 1.0 - meanOf((2.0 * overlap + 1.0) / (area + 1.0));
+                },
+                {{"network/x", waves({4, 6})}, {"network/mask", waves({4, 6})}});
+  };
+  CHECK_THAT(dice(false, false), Contains("what comes straight out of network/Gemm-op1"));
+  CHECK_THAT(dice(false, true), Contains("which may be any number"));
+  CHECK(dice(true, false).empty());
+  CHECK(dice(true, true).empty());
+}
+
+TEST_CASE("softmax_axis follows a norm through transposes to the product of our engine") {
+  const auto contrast = [](std::int64_t axis, bool features) {
+    return said("softmax_axis",
+                [=](Graph& g) {
+                  const Value x = g.input("x", {4, 6});
+                  const auto unit = [axis](Value z) { return z / sqrt(reduceSum(z * z, {axis}) + 1e-8); };
+                  const Value a = unit(linear(x, {.out = 5})), b = unit(linear(x, {.out = 5}));
+                  const Value products = features ? matmul(transpose(a), b) : matmul(a, transpose(b));
+                  return softmaxCrossEntropy(products / 0.2, range(g, features ? 5 : 4));
+                },
+                {{"network/x", waves({4, 6})}});
+  };
+  CHECK_THAT(contrast(0, false),
+             Contains("the norm runs along axis 0 of [4, 5]") && Contains("along axis 1"));
+  CHECK(contrast(1, false).empty());
+  CHECK(contrast(0, true).empty());
+  CHECK_THAT(contrast(1, true), Contains("the norm runs along axis 1 of [4, 5]") && Contains("along axis 0"));
+}
+
 TEST_CASE("cancellation tells of a difference of equal numbers that is made large again") {
   const auto second = [](double h) {
     return saidOfRows("cancellation", [h](Value x, Value label) {

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 45);
+  CHECK(ids.size() == 46);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -158,6 +158,6 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "weight_initialization",
                                         "weight_not_changed"});
   CHECK(hints == std::set<std::string>{"activation_range", "frozen_at_random", "loss_not_decreasing",
-                                       "no_activation", "statistic_spike", "weight_change_too_small",
-                                       "weight_overwritten"});
+                                       "no_activation", "statistic_spike", "unshared_weights",
+                                       "weight_change_too_small", "weight_overwritten"});
 }

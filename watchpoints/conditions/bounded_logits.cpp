@@ -4,6 +4,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/products.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/unit_vectors.h"
 #include "watchpoints/meaning/meaning.h"
@@ -17,7 +18,6 @@ using core::TensorId;
 
 /// By how much the cosines are stretched before the softmax; nullopt: they are none, or a parameter says it.
 std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
-  static constexpr auto kMatrices = std::to_array<std::string_view>({"MatMul", "Gemm", "aten.mm"});
   static constexpr auto kQuotients = std::to_array<std::string_view>({"Div", "aten.div"});
   double scale = 1;
   for (int steps = 0; steps < 8; ++steps) {
@@ -27,10 +27,11 @@ std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
       logits = node->inputs[0];
       continue;
     }
-    if (isOneOf(node, kMatrices) && node->inputs.size() > 1) {
-      const Node *left = normOfUnitVector(graph, node->inputs[0]),
-                 *right = normOfUnitVector(graph, node->inputs[1]);
-      const bool cosines = left && right && !isAlongAnotherAxis(graph, *node, *left);
+    if (isProductOfMatrices(*node)) {
+      const std::optional<UnitVectors> vectors = unitVectorsOf(graph, *node);
+      const bool asTheyAre =
+          normOfUnitVector(graph, node->inputs[0]) && normOfUnitVector(graph, node->inputs[1]);
+      const bool cosines = asTheyAre && vectors && !vectors->alongAnother;
       return cosines ? std::optional(std::abs(scale)) : std::nullopt;
     }
     const std::optional<double> factor = constantBeside(graph, *node, 0);

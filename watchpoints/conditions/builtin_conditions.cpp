@@ -38,6 +38,7 @@ ConditionDef rankLossGapCondition();
 ConditionDef boundedLogitsCondition();
 ConditionDef reshapeMixesAxesCondition();
 ConditionDef frozenAtRandomCondition();
+ConditionDef unsharedWeightsCondition();
 ConditionDef evaluationModeCondition();
 ConditionDef growingGraphCondition();
 ConditionDef gradientsDroppedCondition();
@@ -84,6 +85,7 @@ std::span<const ConditionFactory> builtinConditions() {
       boundedLogitsCondition,
       reshapeMixesAxesCondition,
       frozenAtRandomCondition,
+      unsharedWeightsCondition,
       evaluationModeCondition,
       growingGraphCondition,
       gradientsDroppedCondition,

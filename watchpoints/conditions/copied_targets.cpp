@@ -46,7 +46,8 @@ std::vector<CrossEntropy> crossEntropies(const Graph& graph, const std::vector<b
   return all;
 }
 
-/// Something else is put before or between the places: what comes out for a place need not have seen it.
+/// Something else is put before or between the places of what is read: what comes out for a place need not
+/// have seen it.
 bool movesPlaces(const Graph& graph, const Node& node, const std::vector<bool>& made) {
   if (node.opType == "Pad") return true;
   if (node.opType != "Concat") return false;
@@ -56,15 +57,19 @@ bool movesPlaces(const Graph& graph, const Node& node, const std::vector<bool>& 
   return !features && !std::ranges::all_of(node.inputs, [&](TensorId input) { return made[input.index()]; });
 }
 
-/// Whether each place of what is predicted comes of that place of what was read, as far as the graph tells.
+/// Whether each place of what is predicted comes of that place of what was read too, as far as the graph
+/// tells: whatever else, from places before, is read besides.
 bool keepsPlaces(const Graph& graph, TensorId read, TensorId predicted) {
   const std::vector<bool> made = madeFrom(graph, read);
   if (!made[predicted.index()]) return false;
-  const std::vector<bool> parts = partsOf(graph, predicted);
-  return std::ranges::none_of(graph.nodes(), [&](const Node& node) {
-    const std::size_t output = node.outputs.front().index();
-    return made[output] && parts[output] && movesPlaces(graph, node, made);
-  });
+  std::vector<bool> inPlace(graph.tensors().size());
+  inPlace[read.index()] = true;
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward || movesPlaces(graph, node, made)) continue;
+    if (std::ranges::none_of(node.inputs, [&](TensorId input) { return inPlace[input.index()]; })) continue;
+    for (const TensorId output : node.outputs) inPlace[output.index()] = true;
+  }
+  return inPlace[predicted.index()];
 }
 
 /// What an operator looks up rows by; invalid: it does not.

@@ -6,7 +6,7 @@
 namespace msdbg::watch {
 
 /// Pairs of integers from the batch: what an embedding or one-hot rows read, and the classes of a
-/// cross-entropy over what comes of it, with nothing in between that moves it by a place.
+/// cross-entropy over what comes of it on a way that does not move it by a place.
 class CopiedTargets {
  public:
   explicit CopiedTargets(const core::Graph& graph);

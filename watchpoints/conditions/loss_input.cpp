@@ -230,6 +230,7 @@ void question(EvaluationContext& context) {
     checkDivergence(context, node);
     checkStraightThrough(context, node);
     checkOverlap(context, node, learnt);
+    checkDice(context, node, learnt);
     checkDensity(context, node, learnt);
   }
   checkBatchAxis(context, learnt);
@@ -272,7 +273,8 @@ ConditionDef lossInputCondition() {
       "or count padding (a hint); a term that is a sum over samples is added to one that is a mean (a "
       "hint); indices of maxima are added to numbers; the mean of differences is squared (a hint); a sum "
       "over the samples is added to the number of each; no gradient goes through one of its terms; a CTC "
-      "loss is given labels that are its blank; the sides of an overlap of boxes are multiplied below zero, "
+      "loss is given labels that are its blank; an overlap of areas (Dice, IoU) is given what comes straight "
+      "out of a layer; the sides of an overlap of boxes are multiplied below zero, "
       "or "
       "the area of boxes of the batch is; "
       "a squared error is divided by what stands "

@@ -21,6 +21,8 @@ void checkNumbers(EvaluationContext& context, core::TensorId loss, const std::ve
 /// An area of two sides that are overlaps and not cut off at zero: the product of two negative ones counts as
 /// one. The area of boxes of the batch that is negative: they are not given by their corners. Its rows tell.
 void checkOverlap(EvaluationContext& context, const core::Node& node, const std::vector<bool>& learnt);
+/// An overlap of areas, as Dice is, of what no sigmoid bounds. `learnt`: learntTensors().
+void checkDice(EvaluationContext& context, const core::Node& quotient, const std::vector<bool>& learnt);
 /// Of a sum: the density of a normal distribution without the logarithm of its deviation, the weights of a
 /// mixture without theirs: hints.
 void checkDensity(EvaluationContext& context, const core::Node& sum, const std::vector<bool>& learnt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/products.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/unit_vectors.h"
 #include "watchpoints/meaning/meaning.h"
@@ -51,30 +52,6 @@ void checkSingle(EvaluationContext& context, const Node& node) {
   context.findings.push_back(std::move(finding));
 }
 
-/// Of a tensor whose elements lie row by row; its rank: none has elements so far apart.
-std::size_t axisApart(const core::Shape& shape, std::int64_t stride) {
-  std::int64_t apart = 1;
-  for (std::size_t i = shape.rank(); i-- > 0; apart *= shape[i])
-    if (shape[i] > 1 && apart == stride) return i;
-  return shape.rank();
-}
-
-/// The axis of its factor `weights` that a product sums over. Of PyTorch's, which reads views, the recorder
-/// says how far apart its elements are. nullopt: nobody knows.
-std::optional<std::size_t> summedAxis(const Graph& graph, const Node& product, core::TensorId weights) {
-  const core::Shape& shape = graph.tensor(weights).shape;
-  const std::size_t rank = shape.rank(), factor = product.inputs[0] == weights ? 0 : 1;
-  if (product.inputs.size() != 2 || product.inputs[factor] != weights) return std::nullopt;
-  const std::vector<std::int64_t> strides =
-      foreignAttribute(product, fact::kInnerStrides, std::vector<std::int64_t>());
-  if (strides.size() == 2) {
-    const std::size_t axis = axisApart(shape, strides[factor]);
-    return axis < rank ? std::optional(axis) : std::nullopt;
-  }
-  if (product.opType != "MatMul") return std::nullopt;
-  return factor == 0 ? rank - 1 : rank - 2;
-}
-
 /// The products that read a tensor, as it is or after a dropout.
 std::vector<std::pair<const Node*, core::TensorId>> productsOf(const Graph& graph, core::TensorId weights) {
   static constexpr auto kPasses =
@@ -86,7 +63,7 @@ std::vector<std::pair<const Node*, core::TensorId>> productsOf(const Graph& grap
       const Node& node = graph.node(user);
       if (node.phase != core::Phase::kForward) continue;
       if (isOneOf(&node, kPasses)) open.push_back(node.outputs.front());
-      if (node.opType == "MatMul" || node.opType == "aten.bmm") found.emplace_back(&node, open[i]);
+      if (isProductOfMatrices(node)) found.emplace_back(&node, open[i]);
     }
   return found;
 }
@@ -97,10 +74,11 @@ void checkWeights(EvaluationContext& context, const Node& softmax) {
   const Graph& graph = context.graph();
   const core::TensorId weights = softmax.outputs.front();
   const core::Shape& shape = graph.tensor(weights).shape;
-  if (shape.rank() < 3 || !shape.known()) return;  // [batch, experts] and their like are no attention
+  // [batch, experts] and their like are no attention; each with each, as the nodes of a graph, are.
+  if (!shape.known() || shape.rank() < 2 || (shape.rank() == 2 && shape[0] != shape[1])) return;
   const std::size_t axis = axisOf(graph, softmax);
   for (const auto& [product, read] : productsOf(graph, weights)) {
-    const std::optional<std::size_t> summed = summedAxis(graph, *product, read);
+    const std::optional<std::size_t> summed = summedAxis(graph, *product, product->inputs[0] == read ? 0 : 1);
     if (!summed || axis == *summed || product->inputs[0] == product->inputs[1]) continue;
     return context.findings.push_back(findingAtNode(
         context, softmax.id,
@@ -174,20 +152,18 @@ void checkEdges(EvaluationContext& context, const Node& softmax) {
 /// Vectors of length 1 along the axis that is not the one along which they are multiplied: no cosines.
 void checkUnitVectors(EvaluationContext& context, const Node& product) {
   const Graph& graph = context.graph();
-  if (product.opType != "Gemm" || product.inputs.size() < 2) return;
-  const Node *norm = normOfUnitVector(graph, product.inputs[0]),
-             *other = normOfUnitVector(graph, product.inputs[1]);
-  if (!norm || !other || !isAlongAnotherAxis(graph, product, *norm)) return;
-  const std::optional<std::size_t> axis = axisOfNorm(graph, *norm);
-  const core::Shape& shape = graph.tensor(norm->inputs.front()).shape;
+  const std::optional<UnitVectors> vectors = unitVectorsOf(graph, product);
+  if (!vectors || !vectors->alongAnother) return;
+  const std::size_t axis = *axisOfNorm(graph, *vectors->norm);
+  const core::Shape& shape = graph.tensor(vectors->norm->inputs.front()).shape;
+  const std::string summed = std::to_string(*vectors->summed);
   Finding finding =
-      findingAtNode(context, norm->id,
-                    "the norm runs along axis " + std::to_string(*axis) + " of " + shape.text() + ", but " +
-                        product.name + " multiplies along axis " + std::to_string(1 - *axis) +
+      findingAtNode(context, vectors->norm->id,
+                    "the norm runs along axis " + std::to_string(axis) + " of " + shape.text() + ", but " +
+                        product.name + " multiplies along axis " + summed +
                         ": what it compares has no length of 1, and its products are no cosines");
-  finding.advice =
-      "Normalise along the axis that the product sums over: F.normalize(z, dim=" + std::to_string(1 - *axis) +
-      ").";
+  finding.advice = "Normalise along the axis that the product sums over, axis " + summed +
+                   ": F.normalize(z, dim=" + summed + "), or z / sqrt(reduceSum(z * z, {" + summed + "})).";
   context.findings.push_back(std::move(finding));
 }
 

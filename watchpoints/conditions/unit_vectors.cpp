@@ -2,6 +2,7 @@
 
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/products.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
@@ -61,11 +62,23 @@ std::optional<std::size_t> axisOfNorm(const Graph& graph, const Node& norm) {
                                                              : std::nullopt;
 }
 
-bool isAlongAnotherAxis(const Graph& graph, const Node& product, const Node& norm) {
-  const std::optional<std::size_t> axis = axisOfNorm(graph, norm);
-  if (!axis || product.opType != "Gemm" || graph.tensor(norm.inputs.front()).shape.rank() != 2) return false;
-  const std::size_t summed = core::intAttribute(product.attributes, "transA", 0) != 0 ? 0 : 1;
-  return *axis != summed;
+std::optional<UnitVectors> unitVectorsOf(const Graph& graph, const Node& product) {
+  if (!isProductOfMatrices(product)) return std::nullopt;
+  const std::optional<SummedAxis> sums[] = {summedAxisBehind(graph, product, 0),
+                                            summedAxisBehind(graph, product, 1)};
+  const auto normOf = [&](std::size_t factor) {
+    return normOfUnitVector(graph, sums[factor] ? sums[factor]->tensor : product.inputs[factor]);
+  };
+  UnitVectors found;
+  found.norm = normOf(0);
+  if (!found.norm || !normOf(1) || !sums[0])
+    return found.norm && normOf(1) ? std::optional(found) : std::nullopt;
+  const std::optional<std::size_t> axis = axisOfNorm(graph, *found.norm);
+  const std::size_t rank = graph.tensor(found.norm->inputs.front()).shape.rank();
+  if (!axis || rank != graph.tensor(sums[0]->tensor).shape.rank()) return found;
+  found.summed = sums[0]->axis;
+  found.alongAnother = *axis != sums[0]->axis;
+  return found;
 }
 
 }  // namespace msdbg::watch

@@ -14,8 +14,15 @@ const core::Node* normOfUnitVector(const core::Graph& graph, core::TensorId tens
 /// The one axis that a norm runs along, counted from the front; nullopt: several, or nobody knows.
 std::optional<std::size_t> axisOfNorm(const core::Graph& graph, const core::Node& norm);
 
-/// Whether a product of two matrices sums over another axis of its first factor than that which the norm of
-/// it runs along. False where nobody knows.
-bool isAlongAnotherAxis(const core::Graph& graph, const core::Node& product, const core::Node& norm);
+/// Two tensors of unit vectors, as far as transposes and scales go back, and the axis that their product sums
+/// over, of the first; nullopt where nobody knows.
+struct UnitVectors {
+  const core::Node* norm = nullptr;
+  std::optional<std::size_t> summed;
+  /// Along another axis than the norm: their products are no cosines. False where nobody knows.
+  bool alongAnother = false;
+};
+/// nullopt: the factors of the product are others.
+std::optional<UnitVectors> unitVectorsOf(const core::Graph& graph, const core::Node& product);
 
 }  // namespace msdbg::watch

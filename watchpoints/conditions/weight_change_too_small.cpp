@@ -73,7 +73,7 @@ class NothingMoves : public Evaluator {
       m_first->detail = m_most->detail;
       return add(context, *m_first, kLeast);
     }
-    if (rateIsSpent(kNothing) && !learnt()) m_first->severity = Severity::kFault;
+    if (rateIsSpent(kNothing) && (!learnt() || isMuchLeft())) m_first->severity = Severity::kFault;
     if (rateIsSpent(learnt() ? kNothing : kSpent) || spentTooEarly()) return addSpent(context);
     if (risesToTheEnd()) return addRising(context);
     if (learnt()) return;
@@ -177,7 +177,9 @@ class NothingMoves : public Evaluator {
   /// At the line of the scheduler's step(), where that is recorded.
   void addOfRate(EvaluationContext& context) {
     for (const ParameterUpdate& update : parameterUpdates(context.graph()))
-      if (update.next == m_first->tensor) m_first->writtenAt = scheduleLine(context.graph(), update.rate);
+      if (const core::TensorId line = scheduleLine(context.graph(), update.rate);
+          update.next == m_first->tensor && line.valid())
+        m_first->writtenAt = line;
     context.findings.push_back(*std::move(m_first));
   }
 

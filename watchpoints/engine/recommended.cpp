@@ -67,6 +67,7 @@ constexpr Row kRows[] = {
     {"loss_not_decreasing", Severity::kHint},
     {"weight_change_too_small", Severity::kHint},
     {"frozen_at_random", Severity::kHint},
+    {"unshared_weights", Severity::kHint},
     {"weight_overwritten", Severity::kHint},
     {"no_activation", Severity::kHint},
     {"activation_range", Severity::kHint},

@@ -13,7 +13,8 @@ themselves are not recorded. Needs torch.
                                             that are this token
     hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
     lets_through, tokens_of                 of a mask: all places are hidden but those of this token, of this node
-    inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
+    inner_strides                           of bmm, and of mm where no factor is a parameter: how far apart the elements are that it
+                                            adds up, of both factors
     new_parameter                           (of _call.py) the number of an input that is a Parameter made just now, which no
                                             module has
     measure                                 (of _measure.py, not at level ops) of a loss: nll_loss, ctc_loss or
@@ -284,6 +285,14 @@ def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -
     return {"inner_strides": [args[0].stride(-1), args[1].stride(-2)]}
 
 
+def _of_parameter(tensor: Tensor) -> bool:
+    return isinstance(tensor._base if tensor._is_view() else tensor, torch.nn.Parameter)
+
+
+def _matrices(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    return {} if _of_parameter(args[0]) or _of_parameter(args[1]) else _product(tokens, args, kwargs, made)
+
+
 _QUESTIONS: dict[str, Callable[[list[Tokens], Any, Any, list[Tensor]], Found]] = {
     **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "embedding": _embedding,
-    "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where, "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product, "_log_softmax": _log_softmax}
+    "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where, "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product, "mm": _matrices, "_log_softmax": _log_softmax}
