@@ -34,7 +34,8 @@ Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames na
     const std::string what = describeInput(names.begin()[i], inputs[i]);
     if (!isComputedFloating(inputs[i].dtype))
       return inferError(
-          op, what + ", but float32 or float64 was expected; cast it first: cast(x, DType::Float32)");
+          op, what + ", but float32 or float64 was expected; cast it first: cast(x, DType::Float32)" +
+                  (isInteger(inputs[i].dtype) ? ", and back where an index is wanted" : ""));
     if (inputs[i].dtype != inputs[0].dtype)
       return inferError(
           op, what + " but " + describeInput(names.begin()[0], inputs[0]) + ": one dtype was expected");

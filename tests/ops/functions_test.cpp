@@ -124,6 +124,14 @@ TEST_CASE("Shapes that do not fit throw a BuildError with operator, shapes and l
   CHECK_THROWS_AS(a + b, BuildError);
 }
 
+TEST_CASE("Arithmetic on integers says what to cast, and that an index is cast back") {
+  Graph g;
+  const Value label = g.input("label", {4}, DType::Int64);
+  CHECK_THROWS_WITH(label - 1, Catch::Contains("cast(x, DType::Float32), and back where an index is wanted"));
+  const Value shifted = cast(cast(label, DType::Float32) - 1, DType::Int64);
+  CHECK(oneHot(shifted, 3).shape() == Shape{4, 3});
+}
+
 TEST_CASE("concat takes as many Values as a vector holds, max and min a number") {
   Graph g;
   const Value m = g.input("m", {2, 3});

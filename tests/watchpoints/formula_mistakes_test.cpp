@@ -60,6 +60,44 @@ TEST_CASE("unshared_weights tells of a recurrent cell that makes its weights in 
   CHECK(cell(Cell::kLayers).empty());
 }
 
+TEST_CASE("result_unused tells of steps that do not carry their state on") {
+  enum class Steps { kLost, kCarried, kCollected };
+  const auto steps = [](Steps how) {
+    return said(
+        "result_unused",
+        [how](Graph& g) {
+          const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+          const Value w = g.parameter("w", {6, 5}, Init::xavierUniform()), none = constant(g, 0, {4, 5});
+          Value h = none, sum = none;
+          for (int t = 0; t < 6; ++t) {
+            const Value state = how == Steps::kCarried ? h : none;
+            h = tanh(matmul(concat({slice(x, 1, t, t + 1), state}, 1), w)) + state;
+            if (how == Steps::kCollected) sum = sum + h;
+          }
+          return softmaxCrossEntropy(linear(how == Steps::kCollected ? sum : h, {.out = 3}), label);
+        },
+        rows());
+  };
+  CHECK_THAT(steps(Steps::kLost), Contains("of 6 steps over network/x what the last one gives is read"));
+  CHECK(steps(Steps::kCarried).empty());
+  CHECK(steps(Steps::kCollected).empty());
+  const auto heads = [] {  // a head for each layer, of which the last is read: no sequence
+    return said(
+        "result_unused",
+        [](Graph& g) {
+          const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+          Value h = x, logits;
+          for (int i = 0; i < 4; ++i) {
+            h = relu(linear(h, {.out = 6}));
+            logits = linear(h, {.out = 3});
+          }
+          return softmaxCrossEntropy(logits, label);
+        },
+        rows());
+  };
+  CHECK(heads().empty());
+}
+
 TEST_CASE("loss_input tells of an overlap that is computed of logits") {
   const auto dice = [](bool bounded, bool squared) {
     return said("loss_input",

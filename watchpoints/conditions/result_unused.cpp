@@ -1,5 +1,5 @@
-// What a program computes of parameters, in the shape of one, and nobody reads: `t = m * t + (1 - m) * o`
-// gives a local name another value, and no parameter.
+// What a program computes and nobody reads: of parameters, in the shape of one (`t = m * t + (1 - m) * o`
+// gives a local name another value, and no parameter), and of the steps of a sequence all but the last.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -38,10 +38,64 @@ bool isDiscardedSum(const Graph& graph, const Node& node) {
          !graph.tensor(node.outputs[0]).updateOf.valid();
 }
 
+/// Results of one line of a loop, in their order.
+using Results = std::vector<const Node*>;
+
+/// Of our engine's forward pass, by line, operator and shape; sums, products and what follows them alone.
+std::map<std::string, Results> resultsByLine(const Graph& graph) {
+  std::map<std::string, Results> results;
+  for (const Node& node : graph.nodes()) {
+    const core::Frame* line = node.isOwn() ? graph.userFrame(node.frames) : nullptr;
+    if (node.phase != core::Phase::kForward || !line || node.outputs.size() != 1) continue;
+    results[line->file + ":" + std::to_string(line->line) + " " + node.opType + " " +
+            graph.tensor(node.outputs[0]).shape.text()]
+        .push_back(&node);
+  }
+  return results;
+}
+
+/// The tensor that all of them are made of a slice of, each of another one; invalid: there is none such.
+TensorId sequenceOf(const Graph& graph, const Results& results) {
+  std::set<TensorId> sequences, slices;
+  for (const Node* result : results) {
+    const std::vector<bool> parts = partsOf(graph, result->outputs[0]);
+    std::size_t own = 0;
+    for (const Node& node : graph.nodes())
+      if (node.opType == "Slice" && parts[node.outputs[0].index()]) {
+        sequences.insert(node.inputs[0]);
+        slices.insert(node.outputs[0]);
+        ++own;
+      }
+    if (own != 1) return {};
+  }
+  return sequences.size() == 1 && slices.size() == results.size() ? *sequences.begin() : TensorId();
+}
+
+/// All steps of a sequence give something, and what the last one gives is all that is read: a state that is
+/// not carried on.
+void askForLostSteps(EvaluationContext& context) {
+  constexpr std::size_t kLeast = 3, kMost = 4096;  // steps
+  const Graph& graph = context.graph();
+  const auto isRead = [&](const Node* node) { return !graph.consumers(node->outputs[0]).empty(); };
+  for (const auto& [line, results] : resultsByLine(graph)) {
+    if (results.size() < kLeast || results.size() > kMost || !isRead(results.back())) continue;
+    if (std::ranges::count_if(results, isRead) != 1) continue;
+    const TensorId sequence = sequenceOf(graph, {results.begin(), results.begin() + kLeast});
+    if (!sequence.valid()) continue;
+    Finding finding =
+        findingAtNode(context, results.front()->id,
+                      "of " + std::to_string(results.size()) + " steps over " + graph.tensor(sequence).name +
+                          " what the last one gives is read, what the others give is read by nothing: no "
+                          "step goes on from the "
+                          "one before, and the sequence is its last slice");
+    finding.advice = "Give each step the state that the step before returned: h = cell(x, h).";
+    return context.findings.push_back(std::move(finding));
+  }
+}
+
 class ResultUnused : public Evaluator {
  public:
   explicit ResultUnused(const Graph& graph) {
-    if (!isOfTorch(graph)) return;
     for (const Node& node : graph.nodes()) {
       if (!isDiscardedSum(graph, node)) continue;
       const core::Shape& shape = graph.tensor(node.outputs[0]).shape;
@@ -107,16 +161,19 @@ class ResultUnused : public Evaluator {
 ConditionDef resultUnusedCondition() {
   ConditionDef def;
   def.id = "result_unused";
-  def.title = "Computed of parameters, and used nowhere";
+  def.title = "Computed, and used nowhere";
   def.doc =
       "Of PyTorch: a sum or difference of parameters alone, in the shape of one of them, that nothing reads "
       "and that is no parameter's next value, in three iterations or more: an average of weights that is "
-      "given to a local name.";
+      "given to a local name. Of our engine, from the graph: one line of a loop computes something of each "
+      "of "
+      "three slices of a tensor and more, and only what the last one gives is read.";
   def.advice =
       "Write into the parameter: with torch.no_grad(): t.lerp_(o, 1 - m), or t.copy_(m * t + (1 - m) * o).";
   def.target = Target::kWeight;
   def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    if (!isOfTorch(graph)) return onceOfGraph(askForLostSteps);
     return std::make_unique<ResultUnused>(graph);
   };
   def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };

@@ -102,7 +102,8 @@ ConditionDef unsharedWeightsCondition() {
   def.id = "unshared_weights";
   def.title = "Weights of their own in each step";
   def.doc =
-      "From the graph: one line of the program multiplies four slices of a tensor and more with a weight "
+      "Of our engine, from the graph: one line of the program multiplies four slices of a tensor and more "
+      "with a weight "
       "each, "
       "all of one shape, and what one step gives goes into the next.";
   def.advice =

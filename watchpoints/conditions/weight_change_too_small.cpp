@@ -229,7 +229,9 @@ ConditionDef weightChangeTooSmallCondition() {
       "below a thousandth of its largest by the middle of the run; or three tenths of the loss, or six "
       "tenths of what guessing costs, are left, and the rate rises to the very end, or is below a fiftieth "
       "by the middle and the "
-      "loss has stood still since.";
+      "loss has stood still since. A fault where the rate is below a millionth from the middle on and the "
+      "loss "
+      "did not fall by 30 %, or as much of it is left.";
   def.advice =
       "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update "
       "read.";
