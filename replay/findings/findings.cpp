@@ -63,10 +63,9 @@ void addSameIteration(watch::Source& run, const watch::CheckReport& report, std:
         hit.tensor != first.tensor && tensors.insert(hit.tensor).second)
       last = hit.tensor;
   if (tensors.empty()) return;
-  out.push_back(fmt::format("{} of {} {} wrong in the same iteration too{} {}",
+  out.push_back(fmt::format("{} of {} {} wrong in the same iteration too, the last one {}",
                             counted(static_cast<std::int64_t>(tensors.size()), "more tensor"), rankIn(first),
-                            tensors.size() == 1 ? "is" : "are", tensors.size() == 1 ? ":" : ", the last one",
-                            tensorName(run.graph().tensor(last))));
+                            tensors.size() == 1 ? "is" : "are", tensorName(run.graph().tensor(last))));
 }
 
 void addOtherRanks(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
