@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core_engine/train/freeze.h"
+#include "core_engine/train/keep.h"
 #include "tests/watchpoints/said.h"
 
 using namespace msdbg::core;
@@ -61,7 +62,7 @@ TEST_CASE("unshared_weights tells of a recurrent cell that makes its weights in 
 }
 
 TEST_CASE("result_unused tells of steps that do not carry their state on") {
-  enum class Steps { kLost, kCarried, kCollected };
+  enum class Steps { kLost, kCarried, kCollected, kKept };
   const auto steps = [](Steps how) {
     return said(
         "result_unused",
@@ -73,6 +74,7 @@ TEST_CASE("result_unused tells of steps that do not carry their state on") {
             const Value state = how == Steps::kCarried ? h : none;
             h = tanh(matmul(concat({slice(x, 1, t, t + 1), state}, 1), w)) + state;
             if (how == Steps::kCollected) sum = sum + h;
+            if (how == Steps::kKept) keep(h);
           }
           return softmaxCrossEntropy(linear(how == Steps::kCollected ? sum : h, {.out = 3}), label);
         },
@@ -81,6 +83,7 @@ TEST_CASE("result_unused tells of steps that do not carry their state on") {
   CHECK_THAT(steps(Steps::kLost), Contains("of 6 steps over network/x what the last one gives is read"));
   CHECK(steps(Steps::kCarried).empty());
   CHECK(steps(Steps::kCollected).empty());
+  CHECK(steps(Steps::kKept).empty());
   const auto heads = [] {  // a head for each layer, of which the last is read: no sequence
     return said(
         "result_unused",

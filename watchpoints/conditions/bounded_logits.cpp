@@ -27,7 +27,7 @@ std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
       logits = node->inputs[0];
       continue;
     }
-    if (isProductOfMatrices(*node)) {
+    if (isMatrixProduct(*node)) {
       const std::optional<UnitVectors> vectors = unitVectorsOf(graph, *node);
       const bool asTheyAre =
           normOfUnitVector(graph, node->inputs[0]) && normOfUnitVector(graph, node->inputs[1]);

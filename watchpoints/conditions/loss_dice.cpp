@@ -2,6 +2,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/products.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -18,15 +19,12 @@ TensorId summed(const Graph& graph, TensorId sum) {
   return node && node->opType == "ReduceSum" ? node->inputs.front() : TensorId();
 }
 
-/// A layer that may give any number, and its bias; nullptr: something bounds the tensor, or nobody knows.
+/// A layer that may give any number; nullptr: something bounds the tensor, or nobody knows.
 const Node* unboundedMaker(const Graph& graph, TensorId tensor) {
-  static constexpr auto kLayers = std::to_array<std::string_view>(
-      {"Conv", "ConvTranspose", "Gemm", "MatMul", "aten.convolution", "aten.addmm", "aten.mm"});
+  static constexpr auto kConvolutions =
+      std::to_array<std::string_view>({"Conv", "ConvTranspose", "aten.convolution"});
   const Node* node = makerOf(graph, tensor);
-  if (node && isSum(node) && node->inputs.size() == 2 &&
-      graph.tensor(node->inputs[1]).role == core::TensorRole::kParameter)
-    node = makerOf(graph, node->inputs[0]);
-  return isOneOf(node, kLayers) ? node : nullptr;
+  return isOneOf(node, kConvolutions) ? node : linearOf(graph, tensor);
 }
 
 struct Overlap {

@@ -42,12 +42,12 @@ TensorId stretched(const Graph& graph, TensorId tensor) {
 
 }  // namespace
 
-bool isProductOfMatrices(const Node& node) { return isOneOf(&node, kProducts) && node.inputs.size() >= 2; }
+bool isMatrixProduct(const Node& node) { return isOneOf(&node, kProducts) && node.inputs.size() >= 2; }
 
 std::optional<std::size_t> summedAxis(const Graph& graph, const Node& product, std::size_t factor) {
   const core::Shape& shape = graph.tensor(product.inputs[factor]).shape;
   const std::size_t rank = shape.rank();
-  if (!isProductOfMatrices(product) || factor > 1 || rank < 2) return std::nullopt;
+  if (!isMatrixProduct(product) || factor > 1 || rank < 2) return std::nullopt;
   const auto strides = foreignAttribute(product, fact::kInnerStrides, std::vector<std::int64_t>());
   if (strides.size() == 2) return axisApart(shape, strides[factor]);
   // What fits both ways is taken as it stands (meaning/fits.h), whatever view it was.
@@ -73,6 +73,19 @@ std::optional<SummedAxis> summedAxisBehind(const Graph& graph, const Node& produ
       return behind;
     behind.tensor = node->inputs.front();
   }
+}
+
+const Node* linearOf(const Graph& graph, TensorId tensor) {
+  static constexpr auto kLayers =
+      std::to_array<std::string_view>({"Gemm", "MatMul", "aten.addmm", "aten.mm"});
+  static constexpr auto kAdds = std::to_array<std::string_view>({"Add", "aten.add"});
+  const Node* node = makerOf(graph, tensor);
+  if (isOneOf(node, kAdds) && node->inputs.size() == 2) {
+    const core::TensorInfo& bias = graph.tensor(node->inputs[1]);
+    const bool isBias = bias.role == core::TensorRole::kParameter && bias.shape.rank() == 1;
+    node = isBias ? makerOf(graph, node->inputs[0]) : nullptr;
+  }
+  return isOneOf(node, kLayers) ? node : nullptr;
 }
 
 }  // namespace msdbg::watch

@@ -8,7 +8,7 @@
 namespace msdbg::watch {
 
 /// MatMul, Gemm, aten.mm and their like, with two factors.
-bool isProductOfMatrices(const core::Node& node);
+bool isMatrixProduct(const core::Node& node);
 
 /// The axis of its factor 0 or 1, counted from the front, that a product sums over. Of PyTorch's, which reads
 /// views, the recorder says how far apart its elements are. nullopt: nobody knows.
@@ -22,5 +22,8 @@ struct SummedAxis {
 };
 std::optional<SummedAxis> summedAxisBehind(const core::Graph& graph, const core::Node& product,
                                            std::size_t factor);
+
+/// The product of a Linear, whose bias may be added after it; nullptr: something else made the tensor.
+const core::Node* linearOf(const core::Graph& graph, core::TensorId tensor);
 
 }  // namespace msdbg::watch

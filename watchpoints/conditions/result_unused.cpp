@@ -41,7 +41,7 @@ bool isDiscardedSum(const Graph& graph, const Node& node) {
 /// Results of one line of a loop, in their order.
 using Results = std::vector<const Node*>;
 
-/// Of our engine's forward pass, by line, operator and shape; sums, products and what follows them alone.
+/// Of our engine's forward pass, by line, operator and shape.
 std::map<std::string, Results> resultsByLine(const Graph& graph) {
   std::map<std::string, Results> results;
   for (const Node& node : graph.nodes()) {
@@ -74,11 +74,13 @@ TensorId sequenceOf(const Graph& graph, const Results& results) {
 /// All steps of a sequence give something, and what the last one gives is all that is read: a state that is
 /// not carried on.
 void askForLostSteps(EvaluationContext& context) {
-  constexpr std::size_t kLeast = 3, kMost = 4096;  // steps
+  constexpr std::size_t kLeast = 3;  // steps
   const Graph& graph = context.graph();
-  const auto isRead = [&](const Node* node) { return !graph.consumers(node->outputs[0]).empty(); };
+  const auto isRead = [&](const Node* node) {  // by the program itself too
+    return !graph.consumers(node->outputs[0]).empty() || graph.tensor(node->outputs[0]).kept;
+  };
   for (const auto& [line, results] : resultsByLine(graph)) {
-    if (results.size() < kLeast || results.size() > kMost || !isRead(results.back())) continue;
+    if (results.size() < kLeast || !isRead(results.back())) continue;
     if (std::ranges::count_if(results, isRead) != 1) continue;
     const TensorId sequence = sequenceOf(graph, {results.begin(), results.begin() + kLeast});
     if (!sequence.valid()) continue;

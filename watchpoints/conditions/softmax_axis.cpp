@@ -63,7 +63,7 @@ std::vector<std::pair<const Node*, core::TensorId>> productsOf(const Graph& grap
       const Node& node = graph.node(user);
       if (node.phase != core::Phase::kForward) continue;
       if (isOneOf(&node, kPasses)) open.push_back(node.outputs.front());
-      if (isProductOfMatrices(node)) found.emplace_back(&node, open[i]);
+      if (isMatrixProduct(node)) found.emplace_back(&node, open[i]);
     }
   return found;
 }
@@ -165,20 +165,6 @@ void checkUnitVectors(EvaluationContext& context, const Node& product) {
   finding.advice = "Normalise along the axis that the product sums over, axis " + summed +
                    ": F.normalize(z, dim=" + summed + "), or z / sqrt(reduceSum(z * z, {" + summed + "})).";
   context.findings.push_back(std::move(finding));
-}
-
-/// The product of a Linear, whose bias may be added after it; nullptr: something else made the tensor.
-const Node* linearOf(const Graph& graph, core::TensorId tensor) {
-  static constexpr auto kLayers =
-      std::to_array<std::string_view>({"Gemm", "MatMul", "aten.addmm", "aten.mm"});
-  static constexpr auto kAdds = std::to_array<std::string_view>({"Add", "aten.add"});
-  const Node* node = makerOf(graph, tensor);
-  if (isOneOf(node, kAdds) && node->inputs.size() == 2) {
-    const core::TensorInfo& bias = graph.tensor(node->inputs[1]);
-    const bool isBias = bias.role == core::TensorRole::kParameter && bias.shape.rank() == 1;
-    node = isBias ? makerOf(graph, node->inputs[0]) : nullptr;
-  }
-  return isOneOf(node, kLayers) ? node : nullptr;
 }
 
 /// The features that a Linear gives lie next to each other: classes that are normalised lie so too.

@@ -63,7 +63,7 @@ std::optional<std::size_t> axisOfNorm(const Graph& graph, const Node& norm) {
 }
 
 std::optional<UnitVectors> unitVectorsOf(const Graph& graph, const Node& product) {
-  if (!isProductOfMatrices(product)) return std::nullopt;
+  if (!isMatrixProduct(product)) return std::nullopt;
   const std::optional<SummedAxis> sums[] = {summedAxisBehind(graph, product, 0),
                                             summedAxisBehind(graph, product, 1)};
   const auto normOf = [&](std::size_t factor) {
@@ -71,8 +71,8 @@ std::optional<UnitVectors> unitVectorsOf(const Graph& graph, const Node& product
   };
   UnitVectors found;
   found.norm = normOf(0);
-  if (!found.norm || !normOf(1) || !sums[0])
-    return found.norm && normOf(1) ? std::optional(found) : std::nullopt;
+  if (!found.norm || !normOf(1)) return std::nullopt;
+  if (!sums[0]) return found;
   const std::optional<std::size_t> axis = axisOfNorm(graph, *found.norm);
   const std::size_t rank = graph.tensor(found.norm->inputs.front()).shape.rank();
   if (!axis || rank != graph.tensor(sums[0]->tensor).shape.rank()) return found;

@@ -21,7 +21,7 @@ struct Step {
 
 /// The slice of another tensor that a product reads, past what only lays it beside others.
 TensorId sliceReadBy(const Graph& graph, TensorId read) {
-  static constexpr auto kSlices = std::to_array<std::string_view>({"Slice", "Split", "Gather"});
+  static constexpr auto kSlices = std::to_array<std::string_view>({"Slice", "Split"});
   static constexpr auto kPasses = std::to_array<std::string_view>(
       {"Concat", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Cast", "Identity", "Dropout"});
   constexpr std::size_t kMost = 12;
