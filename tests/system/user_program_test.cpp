@@ -25,6 +25,20 @@ std::string buildProgram(const TempDir& folder) {
 
 }  // namespace
 
+TEST_CASE("A program that includes msdbg.h starts with patient threads, unless the user has chosen") {
+  const std::string program = (buildDir() / "tests/check_corpus").string();
+  const auto spins = [&](std::vector<std::string> chosen) {
+    std::vector<std::string> command = {
+        "env", "-u", "GOMP_SPINCOUNT", "-u", "OMP_WAIT_POLICY", "OMP_DISPLAY_ENV=verbose"};
+    command.insert(command.end(), chosen.begin(), chosen.end());
+    command.insert(command.end(), {program, "--help"});
+    return runCommand(command).err;
+  };
+  CHECK_THAT(spins({}), Catch::Contains("GOMP_SPINCOUNT = '1000'"));
+  CHECK_THAT(spins({"GOMP_SPINCOUNT=77"}), Catch::Contains("GOMP_SPINCOUNT = '77'"));
+  CHECK_THAT(spins({"OMP_WAIT_POLICY=active"}), Catch::Contains("OMP_WAIT_POLICY = 'ACTIVE'"));
+}
+
 TEST_CASE("The README's program builds against an installed msdbg, trains, and is recorded unchanged",
           "[slow]") {
   TempDir folder;
