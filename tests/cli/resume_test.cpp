@@ -97,6 +97,25 @@ TEST_CASE("lenet5 goes on from a checkpoint with the bits of an uninterrupted tr
   prove({.model = {"lenet5", "--batch", "8"}, .ranks = 2});
 }
 
+TEST_CASE(
+    "Where the only checkpoint is that of iteration 0, all twenty iterations are computed on from there",
+    "[cli]") {
+  const TempDir folder;
+  const auto recorded = [&](const char* name, Words more) {
+    Words words = {"dump",     "-o",        (folder / name).string(),
+                   "--policy", "record",    "--checkpoint-every",
+                   "1000",     "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return msdbgJson(words);
+  };
+  recorded("whole.msdbg", {"mlp", "--batch", "8", "--steps", "22"});
+  recorded("first.msdbg", {"mlp", "--batch", "8", "--steps", "20"});
+  const Json next = recorded("next.msdbg", {"--resume", (folder / "first.msdbg").string(), "--steps", "2"});
+  CHECK(next["resume"]["checkpoint"] == 0);
+  CHECK(next["resume"]["iteration"] == 20);
+  CHECK(differences(folder / "whole.msdbg", folder / "next.msdbg", {20, 21}).empty());
+}
+
 TEST_CASE("alexnet with dropout and gpt with Adam go on with the same bits too", "[cli][slow]") {
   prove({.model = {"alexnet", "--batch", "4", "--dropout", "0.25"}, .ranks = 2});
   prove({.model = {"gpt", "--batch", "1", "--layers", "2", "--context", "32"}});

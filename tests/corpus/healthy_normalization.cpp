@@ -76,6 +76,20 @@ void groupNormByHand(Session& run) {
   for (const At at : iterations(run, 30)) t.step(pictures(at));
 }
 
+/// The layer, once with groups of one channel and once with one group of all, each behind a bias.
+void groupNormLayers(Session& run) {
+  Graph g("net");
+  Value x = g.input("x", {8, 1, 8, 8});
+  const Value label = g.input("label", {8}, DType::Int64);
+  for (const std::int64_t groups : {8, 1, 4}) {
+    const Scope s = g.scope("groups" + std::to_string(groups));
+    x = relu(groupNorm(conv(x, {.out = 8, .kernel = 3, .pad = 1}), {.groups = groups}));
+  }
+  const Value loss = softmaxCrossEntropy(linear(flatten(averagePool(x)), {.out = 3}), label);
+  Trainer t(run, g, loss, Adam{.lr = 2e-3});
+  for (const At at : iterations(run, 30)) t.step(pictures(at));
+}
+
 /// Each picture and channel by itself: the bias of the convolution has no effect at all.
 void instanceNormByHand(Session& run) {
   Graph g("net");
@@ -139,6 +153,8 @@ std::span<const HealthyCase> healthyNormalization() {
       {"linear_bias_batchnorm", linearBatchNorm},
       {"linear_bias_layernorm", linearLayerNorm},
       {"group_norm_by_hand", groupNormByHand},
+      {"group_norm_layers", groupNormLayers},
+      {"group_norm_layers_2_ranks", groupNormLayers, 2},
       {"instance_norm_by_hand", instanceNormByHand},
       {"raw_pixels_normalised_first", rawPixels},
       {"residual_blocks", residualBlocks},
