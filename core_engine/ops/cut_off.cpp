@@ -95,6 +95,85 @@ Cut cutOf(const Graph& graph, const std::vector<bool>& leads, TensorId parameter
 
 }  // namespace
 
+namespace {
+
+bool isAllZero(const Graph& graph, TensorId tensor) {
+  using Kind = Initializer::Kind;
+  const TensorInfo& info = graph.tensor(tensor);
+  if (info.role != TensorRole::kConstant) return false;
+  if (!info.value.valid())
+    return info.initializer.kind == Kind::kZeros ||
+           (info.initializer.kind == Kind::kConstant && info.initializer.value == 0);
+  for (std::int64_t i = 0; i < info.value.elements(); ++i)
+    if (info.value.at(i) != 0) return false;
+  return true;
+}
+
+bool multipliesByZero(const Graph& graph, const Node& node) {
+  return node.phase == Phase::kForward && node.opType == "Mul" &&
+         std::ranges::any_of(node.inputs, [&](TensorId input) { return isAllZero(graph, input); });
+}
+
+/// As leadingToLosses(), but for ways through `zeros`.
+std::vector<bool> leadingPast(const Graph& graph, const std::vector<bool>& zeros) {
+  std::vector<bool> leads(graph.tensors().size());
+  for (const TensorInfo& info : graph.tensors()) leads[info.id.index()] = info.role == TensorRole::kLoss;
+  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
+    const Node& node = graph.nodes()[i];
+    if (node.phase != Phase::kForward || zeros[node.id.index()]) continue;
+    if (std::ranges::any_of(node.outputs, [&](TensorId output) { return leads[output.index()]; }))
+      for (const TensorId input : node.inputs) leads[input.index()] = true;
+  }
+  return leads;
+}
+
+/// The first of `zeros` that the parameter leads to.
+NodeId zeroBehind(const Graph& graph, const std::vector<bool>& zeros, TensorId parameter) {
+  std::vector<bool> reached(graph.tensors().size());
+  reached[parameter.index()] = true;
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != Phase::kForward ||
+        std::ranges::none_of(node.inputs, [&](TensorId input) { return reached[input.index()]; }))
+      continue;
+    if (zeros[node.id.index()]) return node.id;
+    for (const TensorId output : node.outputs) reached[output.index()] = true;
+  }
+  return {};
+}
+
+std::vector<CutOff> told(const std::vector<Cut>& cuts) {
+  std::vector<CutOff> all;
+  for (const Cut& cut : cuts)
+    all.push_back({cut.node, cut.more == 0 ? cut.begin
+                                           : cut.begin + "; nor " + std::to_string(cut.more) +
+                                                 (cut.more == 1 ? " more parameter" : " more parameters")});
+  return all;
+}
+
+}  // namespace
+
+std::vector<CutOff> zeroedParameters(const Graph& graph) {
+  std::vector<bool> zeros(graph.nodes().size());
+  for (const Node& node : graph.nodes()) zeros[node.id.index()] = multipliesByZero(graph, node);
+  if (std::ranges::find(zeros, true) == zeros.end()) return {};
+  const std::vector<bool> leads = leadingToLosses(graph), past = leadingPast(graph, zeros);
+  std::vector<Cut> cuts;
+  for (const TensorInfo& info : graph.tensors()) {
+    if (!info.updateOf.valid()) continue;
+    const TensorInfo& parameter = graph.tensor(info.updateOf);
+    const std::size_t at = parameter.id.index();
+    if (parameter.role != TensorRole::kParameter || !parameter.trainable || !leads[at] || past[at]) continue;
+    const NodeId node = zeroBehind(graph, zeros, parameter.id);
+    const auto known = std::ranges::find(cuts, node, &Cut::node);
+    if (known != cuts.end())
+      ++known->more;
+    else if (node.valid())
+      cuts.push_back({node, "the gradient of " + parameter.name + " is always zero: " + placeOf(graph, node) +
+                                " multiplies by 0"});
+  }
+  return told(cuts);
+}
+
 std::vector<CutOff> cutOffParameters(const Graph& graph, std::span<const TensorId> except) {
   std::vector<bool> updated(graph.tensors().size());
   for (const TensorInfo& info : graph.tensors())
@@ -114,12 +193,7 @@ std::vector<CutOff> cutOffParameters(const Graph& graph, std::span<const TensorI
     else
       ++known->more;
   }
-  std::vector<CutOff> told;
-  for (const Cut& cut : cuts)
-    told.push_back({cut.node, cut.more == 0 ? cut.begin
-                                            : cut.begin + "; nor " + std::to_string(cut.more) +
-                                                  (cut.more == 1 ? " more parameter" : " more parameters")});
-  return told;
+  return told(cuts);
 }
 
 }  // namespace msdbg::core

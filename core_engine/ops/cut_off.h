@@ -25,4 +25,9 @@ struct CutOff {
 /// trains.
 std::vector<CutOff> cutOffParameters(const Graph& graph, std::span<const TensorId> except = {});
 
+/// Parameters that have an update and whose every way to a loss is multiplied by a constant that is all
+/// zeros: their gradient is zero whatever the data is. Told as above: "the gradient of net/h0/weight is
+/// always zero: Mul at rez.cpp:32 multiplies by 0; nor 3 more parameters".
+std::vector<CutOff> zeroedParameters(const Graph& graph);
+
 }  // namespace msdbg::core

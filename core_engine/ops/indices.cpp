@@ -1,5 +1,7 @@
 #include "core_engine/ops/indices.h"
 
+#include "core_engine/tensor/index_text.h"
+
 namespace msdbg::core {
 
 Status checkIndexType(std::string_view op, const TensorType& indices) {
@@ -13,10 +15,10 @@ Result<std::vector<std::int64_t>> readIndices(const Node& node, const Tensor& in
     const std::int64_t index =
         indices.dtype() == DType::Int64 ? indices.data<std::int64_t>()[i] : indices.data<std::int32_t>()[i];
     if (index < -size || index >= size)
-      return Error(ErrorCode::kUsage, node.name + ": index " + std::to_string(index) + " (element " +
-                                          std::to_string(i) + " of the indices) is outside [" +
-                                          std::to_string(-size) + ", " + std::to_string(size - 1) +
-                                          "]; check the data");
+      return Error(ErrorCode::kUsage, node.name + ": index " + std::to_string(index) + " (at [" +
+                                          indexText(indices.shape(), static_cast<std::int64_t>(i)) +
+                                          "] of the indices) is outside [" + std::to_string(-size) + ", " +
+                                          std::to_string(size - 1) + "]; check the data");
     read[i] = index < 0 ? index + size : index;
   }
   return read;

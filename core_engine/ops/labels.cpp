@@ -1,5 +1,7 @@
 #include "core_engine/ops/labels.h"
 
+#include "core_engine/tensor/index_text.h"
+
 namespace msdbg::core {
 
 Result<Shape> labelShape(std::string_view op, const TensorType& logits) {
@@ -16,7 +18,10 @@ Status checkLabels(const Node& node, const Tensor& labels, std::int64_t classes)
   const auto values = labels.data<std::int64_t>();
   for (std::size_t row = 0; row < values.size(); ++row) {
     if (values[row] >= 0 && values[row] < classes) continue;
-    return Error(ErrorCode::kUsage, node.name + ": the label of row " + std::to_string(row) + " is " +
+    const std::string place = labels.shape().rank() > 1
+                                  ? "at [" + indexText(labels.shape(), static_cast<std::int64_t>(row)) + "]"
+                                  : "of row " + std::to_string(row);
+    return Error(ErrorCode::kUsage, node.name + ": the label " + place + " is " +
                                         std::to_string(values[row]) + ", but there are " +
                                         std::to_string(classes) + " classes (0 to " +
                                         std::to_string(classes - 1) + "); check the data");

@@ -92,6 +92,14 @@ struct Executor::Impl {
     return Ok{};
   }
 
+  /// " (train.cpp:9)"; "" where no line is known.
+  std::string placeOf(const TensorInfo& info) const {
+    const Frame* frame = graph.userFrame(info.frames);
+    return frame ? " (" + frame->file.substr(frame->file.rfind('/') + 1) + ":" + std::to_string(frame->line) +
+                       ")"
+                 : "";
+  }
+
   Status feed(const Feeds& feeds) {
     for (const auto& [id, tensor] : feeds) {
       const TensorInfo& info = graph.tensor(id);
@@ -99,7 +107,7 @@ struct Executor::Impl {
         return Error(ErrorCode::kUsage,
                      info.fullName() + " is no input but " + std::string(roleName(info.role)));
       if (tensor.dtype() != info.dtype || tensor.shape() != info.shape)
-        return Error(ErrorCode::kUsage, "input " + info.name + " wants " +
+        return Error(ErrorCode::kUsage, "input " + info.name + placeOf(info) + " wants " +
                                             std::string(dtypeName(info.dtype)) + info.shape.text() +
                                             " but was given " + std::string(dtypeName(tensor.dtype())) +
                                             tensor.shape().text());
@@ -114,7 +122,8 @@ struct Executor::Impl {
       if (info.role != TensorRole::kInput && info.role != TensorRole::kLabel) continue;
       const bool fed =
           std::any_of(feeds.begin(), feeds.end(), [&](const auto& f) { return f.first == info.id; });
-      if (!fed) return Error(ErrorCode::kUsage, "input " + info.name + " was not given a value");
+      if (!fed)
+        return Error(ErrorCode::kUsage, "input " + info.name + placeOf(info) + " was not given a value");
     }
     return Ok{};
   }

@@ -91,6 +91,9 @@ class Observer {
   /// A kernel is about to run: what a watchdog names when a rank dies or hangs.
   virtual void kernelStarted(Iteration iteration, KernelId kernel) { (void)iteration, (void)kernel; }
   virtual void iterationFinished(Iteration iteration, const Scalars& scalars) = 0;
+  /// Numbers that were found after an iteration had finished, and belong to it: of a round that ended with
+  /// it, of an evaluation. Before the next iterationStarted(). A name that was given before is given anew.
+  virtual void metricsGiven(Iteration iteration, const Scalars& metrics) { (void)iteration, (void)metrics; }
 };
 
 }  // namespace msdbg::core

@@ -125,4 +125,10 @@ Result<Tensor> makeInput(const InputSource& source, DType dtype, const Shape& sh
   return source.values.dtype() == dtype ? source.values : source.values.cast(dtype);
 }
 
+bool makes(const InputSource& source, const Tensor& input) {
+  if (source.inputHash) return *source.inputHash == hashTensor(input);
+  const Result<Tensor> made = makeInput(source, input.dtype(), input.shape());
+  return made.ok() && hashTensor(*made) == hashTensor(input);
+}
+
 }  // namespace msdbg::core

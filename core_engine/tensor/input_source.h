@@ -5,6 +5,7 @@
 
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
+#include "core_engine/tensor/statistics.h"
 #include "core_engine/tensor/tensor.h"
 
 namespace msdbg::core {
@@ -17,6 +18,9 @@ namespace msdbg::core {
 struct InputSource {
   Tensor values;
   float divisor = 1;
+  /// Of the input that was made from it: tells whether a program has changed that since. Where it is not
+  /// said, the input is made again to compare.
+  std::optional<Hash128> inputHash = {};
 };
 
 /// kUsage: the source cannot become an input of this type and shape, or would grow more than kMostGrowth
@@ -25,6 +29,9 @@ Status checkSource(const InputSource& source, DType dtype, const Shape& shape);
 inline constexpr std::int64_t kMostGrowth = 4096;  // in elements: what a small file may make us allocate
 /// The input. Errors as above.
 Result<Tensor> makeInput(const InputSource& source, DType dtype, const Shape& shape);
+
+/// Whether the input is what the source makes, bit for bit.
+bool makes(const InputSource& source, const Tensor& input);
 
 /// An input of the graph and its source, as an Observer is told.
 struct GivenSource {

@@ -62,9 +62,11 @@ Result<std::vector<GivenSource>> BatchInputs::sources(const Batch& batch) {
   for (const auto& [name, source] : batch.sources) {
     MSDBG_ASSIGN(const TensorId id, find(name));
     const TensorInfo& info = m_graph.tensor(id);
+    const Tensor* const given = batch.find(name);
+    if (!given || given->shape() != info.shape) continue;  // whoever runs the iteration says so
     const Status fits = checkSource(source, info.dtype, info.shape);
     if (!fits.ok()) return fits.error().in("the batch's '" + name + "'");
-    sources.push_back({id, source});
+    if (makes(source, *given)) sources.push_back({id, source});
   }
   return sources;
 }

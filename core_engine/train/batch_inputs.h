@@ -20,7 +20,8 @@ class BatchInputs {
   /// Loaders give float32: for a graph in float64 they are converted. kUsage also when an input is given
   /// twice.
   Result<Feeds> feeds(const Batch& batch);
-  /// kUsage also when a source cannot become its input.
+  /// Those that the batch's tensors are made from: a program may have changed what a loader gave it. kUsage
+  /// also when one cannot become its input.
   Result<std::vector<GivenSource>> sources(const Batch& batch);
   /// The inputs that the batch gives in another shape than the graph has them; of those the mutable ones.
   Result<std::vector<InputShape>> otherShapes(const Batch& batch);

@@ -65,6 +65,7 @@ class Fit : private TrainingControl {
     Round round{number, Iteration(m_trainer.iteration().value - 1), trainingMetrics()};
     m_sum = {};
     if (m_options.heldOut) addEvaluation(round.metrics);
+    record(round);
     m_result.rounds.push_back(round);
     for (Callback* callback : m_options.callbacks) check(callback->roundEnded(round, *this));
   }
@@ -82,6 +83,14 @@ class Fit : private TrainingControl {
     const EvaluationResult result = m_trainer.evaluate(*m_options.heldOut, m_options.heldOutBatches);
     metrics.emplace_back("val_loss", result.loss);
     if (m_trainer.classifies()) metrics.emplace_back("val_accuracy", result.accuracy);
+  }
+
+  /// The learning rate is recorded with each iteration.
+  void record(const Round& round) {
+    for (const auto& [name, value] : round.metrics) {
+      if (name == "learning_rate") continue;
+      m_trainer.metric(name == "loss" || name == "accuracy" ? "round_" + name : name, value);
+    }
   }
 
   // --- TrainingControl ---

@@ -33,6 +33,8 @@ class ImageLoader : public DataLoader {
     const Shape shape = {rows, spec.channels, spec.height, spec.width};
     Tensor x = makeInput(pixels, DType::Float32, shape).orThrow();
     Tensor label = makeInput(labels, DType::Int64, {rows}).orThrow();
+    pixels.inputHash = hashTensor(x);
+    labels.inputHash = hashTensor(label);
     return {iteration,
             {{"x", std::move(x)}, {"label", std::move(label)}},
             {{"x", std::move(pixels)}, {"label", std::move(labels)}}};

@@ -37,10 +37,15 @@ class TextLoader : public DataLoader {
       copyBytes(from, row, x.values);
       copyBytes(from + 1, row, label.values);
     }
-    const auto tokens = [](const InputSource& source) {
-      return makeInput(source, DType::Int64, source.values.shape()).orThrow();
+    const auto tokens = [](InputSource& source) {
+      Tensor input = makeInput(source, DType::Int64, source.values.shape()).orThrow();
+      source.inputHash = hashTensor(input);
+      return input;
     };
-    return {iteration, {{"x", tokens(x)}, {"label", tokens(label)}}, {{"x", x}, {"label", label}}};
+    Tensor words = tokens(x), next = tokens(label);
+    return {iteration,
+            {{"x", std::move(words)}, {"label", std::move(next)}},
+            {{"x", std::move(x)}, {"label", std::move(label)}}};
   }
 
   std::int64_t batchSize() const override { return m_options.batch; }

@@ -1,6 +1,7 @@
 #include "core_engine/train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -77,12 +78,16 @@ struct Trainer::Impl {
     Graph training = graph;  // one that cannot be trained stays as it was
     compiled = compileIn(training);
     graph = std::move(training);
-    if (run.rank() == Rank(0))
-      for (const CutOff& cut : cutOffParameters(graph))
-        logWarn(cut.sentence + "; freeze it if that is meant");
+    if (run.rank() == Rank(0)) warnOfCuts();
     executor = take(Executor::create(graph, executorOptions()));
     run.setObserved(this);
     announce();
+  }
+
+  void warnOfCuts() const {
+    for (const CutOff& cut : cutOffParameters(graph)) logWarn(cut.sentence + "; freeze it if that is meant");
+    for (const CutOff& cut : zeroedParameters(graph))
+      logWarn(cut.sentence + "; leave the term out, or freeze it, if that is meant");
   }
 
   /// The rate's line is the Trainer's: there it was chosen.
@@ -181,6 +186,15 @@ struct Trainer::Impl {
     return scalars;
   }
 
+  /// Of a step that was taken: a restored Trainer has taken none yet.
+  void metric(const std::string& name, double value) const {
+    static constexpr std::array kOwn = {"loss", "learning_rate", "step_time", "accuracy"};
+    if (name.empty() || std::ranges::find(kOwn, name) != kOwn.end())
+      fail("metric: '" + name + "' is " + (name.empty() ? "no name" : "what each step records itself") +
+           "; call it val_loss, or what it is");
+    if (hasStepped && observer()) observer()->metricsGiven(Iteration{next.value - 1}, {{name, value}});
+  }
+
   StepResult step(const Batch& batch) {
     const auto begin = std::chrono::steady_clock::now();
     hasStepped = false;
@@ -190,8 +204,9 @@ struct Trainer::Impl {
     Feeds feeds = takeStep(inputs.feeds(batch));
     if (std::ranges::find(feeds, compiled.learningRate, &Feeds::value_type::first) == feeds.end())
       feeds.emplace_back(compiled.learningRate, learningRateTensor());
-    const std::vector<GivenSource> sources = takeStep(inputs.sources(batch));
-    if (observer() && !sources.empty()) observer()->sourcesGiven(next, sources);
+    if (observer())
+      if (const std::vector<GivenSource> sources = takeStep(inputs.sources(batch)); !sources.empty())
+        observer()->sourcesGiven(next, sources);
     if (const Status status = executor->run(next, feeds, observer()); !status.ok())
       failStep(status.error().message());
     StepResult result{executor->value(compiled.loss).at(0), accuracy(), 0,
@@ -388,6 +403,7 @@ double Trainer::evaluateAccuracy(const DataLoader& loader, std::int64_t samples)
 EvaluationResult Trainer::evaluate(const DataLoader& heldOut, std::int64_t batches) {
   return m_impl->evaluate(heldOut, batches);
 }
+void Trainer::metric(const std::string& name, double value) { m_impl->metric(name, value); }
 Tensor Trainer::predict(const Batch& batch, Value value) {
   return m_impl->predict(batch, std::span(&value, 1)).front();
 }

@@ -53,6 +53,13 @@ class Trainer {
   /// gets the same. Use a loader with shuffle = false and the graph's batch size. Nothing of training changes
   /// by it. Ranks have running values of their own.
   EvaluationResult evaluate(const DataLoader& heldOut, std::int64_t batches = 0);
+  /// Records a number of the program's own beside the last iteration: metric("val_loss", …) after an
+  /// evaluation. For rounds rather than for each iteration; of the same iteration and name the last one
+  /// counts, and before the first step there is nothing that it could stand beside. Nothing where nobody
+  /// records. Throws for a name that is empty or one of step()'s own (loss, learning_rate, step_time,
+  /// accuracy). fit() does so with the metrics of its rounds: val_loss, val_accuracy, and round_loss and
+  /// round_accuracy, its means.
+  void metric(const std::string& name, double value);
   /// Share of the loader's first `samples` rows whose largest logit is the label, evaluated as above but
   /// by every rank alone: all of them. Use a loader with shuffle = false and the graph's batch size; rows of
   /// the last batch beyond `samples` are ignored.

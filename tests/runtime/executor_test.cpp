@@ -167,12 +167,13 @@ TEST_CASE("A feed that is missing or does not fit is refused by name") {
   auto feeds = msdbg::test::smallFeeds(t.graph);
   const Status missing = t.executor->run(Iteration(0), {feeds[0]}, nullptr);
   REQUIRE_FALSE(missing.ok());
-  CHECK_THAT(missing.error().message(), Catch::Contains("network/label was not given"));
+  CHECK_THAT(missing.error().message(), Catch::Contains("network/label (small_models.h:16) was not given"));
   feeds[0].second = Tensor::zeros(DType::Float32, {3, 3});
   const Status wrong = t.executor->run(Iteration(0), feeds, nullptr);
   REQUIRE_FALSE(wrong.ok());
-  CHECK_THAT(wrong.error().message(),
-             Catch::Contains("network/x wants float32[4, 3] but was given float32[3, 3]"));
+  CHECK_THAT(
+      wrong.error().message(),
+      Catch::Contains("network/x (small_models.h:15) wants float32[4, 3] but was given float32[3, 3]"));
 }
 
 TEST_CASE("Evaluation updates nothing") {

@@ -86,6 +86,20 @@ TEST_CASE("A batch of the wrong shape, caught or not, is the first wrong thing",
   }
 }
 
+TEST_CASE("A batch that the program changed is recorded as it was changed, and computed again", "[session]") {
+  const TempDir folder;
+  const RunResult result = byHand(folder / "run.msdbg", "madeover");
+  INFO(result.err);
+  CHECK(result.exitStatus == 0);
+  for (const char* command : {"verify", "replay"}) {
+    std::vector<std::string> words = {kMsdbg, command, (folder / "run.msdbg").string()};
+    if (words[1] == "replay") words.insert(words.end(), {"--iteration", "0-5", "--prove"});
+    const RunResult asked = runCommand(words);
+    INFO(asked.out << asked.err);
+    CHECK(asked.exitStatus == 0);
+  }
+}
+
 TEST_CASE("A step that failed, and was trained on after, is no failure of the run", "[session]") {
   const TempDir folder;
   const RunResult result = byHand(folder / "run.msdbg", "goeson");

@@ -61,13 +61,26 @@ constexpr std::int64_t kNoSuchClass = 12;
 /// The batch with a label that is no class, or with images of another size.
 Batch wrong(const Batch& batch, const std::string& how) {
   Batch changed = batch;
-  changed.sources.clear();
   for (auto& [name, tensor] : changed.tensors) {
     if (how == "badshape" && name == "x") tensor = Tensor::zeros(tensor.dtype(), {8, 1, 9, 9});
     if (how != "badshape" && name == "label") {
       tensor = tensor.clone();
       tensor.data<std::int64_t>()[3] = kNoSuchClass;
     }
+  }
+  return changed;
+}
+
+/// A copy of the loader's batch with other pixels and labels: the program's own, though the loader said what
+/// it had made them from.
+Batch madeOver(const Batch& batch) {
+  Batch changed = batch;
+  for (auto& [name, tensor] : changed.tensors) {
+    tensor = tensor.clone();
+    if (name == "x")
+      for (float& pixel : tensor.data<float>()) pixel = 2 * pixel - 1;
+    else
+      for (std::int64_t& label : tensor.data<std::int64_t>()) label = 9 - label;
   }
   return changed;
 }
@@ -134,7 +147,7 @@ int train(int argc, char** argv) {
       if (!stepWrongly(trainer, batch, how)) break;
       continue;
     }
-    trainer.step(batch);
+    trainer.step(how == "madeover" && batch.iteration.value != 1 ? madeOver(batch) : batch);
     if (how == "slow") usleep(100000);
   }
   if (how == "secondtrainer" || how == "countson" || how == "inturn")

@@ -118,6 +118,44 @@ TEST_CASE("fit trains as a loop of steps does, and its rounds hold the means") {
   }
 }
 
+TEST_CASE("The metrics of rounds and of the program are told beside the last step") {
+  struct Told : Observer {
+    std::vector<std::string> lines;
+    void graphReady(const Graph&) override {}
+    void iterationStarted(Iteration) override {}
+    void tensorReady(const TensorReady&) override {}
+    void iterationFinished(Iteration iteration, const Scalars&) override {
+      lines.push_back("end " + std::to_string(iteration.value));
+    }
+    void metricsGiven(Iteration iteration, const Scalars& metrics) override {
+      for (const auto& [name, value] : metrics)
+        lines.push_back(name + " " + std::to_string(iteration.value) + " " + std::to_string(value));
+    }
+  } told;
+  PlainRun run;
+  run.watching = &told;
+  Training t(run, "lenet5", 8);
+  t.trainer->metric("val_loss", 1);  // there is no step yet
+  CHECK(told.lines.empty());
+  const FitResult result =
+      t.trainer->fit(*t.loader, {.steps = 3, .roundSteps = 2, .heldOut = t.heldOut.get()});
+  std::vector<std::string> expected;
+  for (const Round& round : result.rounds) {
+    const std::string last = std::to_string(round.last.value);
+    if (round.number == 0) expected.push_back("end 0");
+    expected.push_back("end " + last);
+    for (const char* name : {"loss", "accuracy", "val_loss", "val_accuracy"})
+      expected.push_back((std::string(name).starts_with("val") ? "" : "round_") + std::string(name) + " " +
+                         last + " " + std::to_string(metric(round, name)));
+  }
+  CHECK(told.lines == expected);
+  t.trainer->metric("mine", 0.5);
+  CHECK(told.lines.back() == "mine 2 0.500000");
+  for (const char* name : {"", "loss", "learning_rate", "step_time", "accuracy"})
+    CHECK_THAT(messageOf([&] { t.trainer->metric(name, 1); }),
+               Contains("metric: '" + std::string(name) + "'"));
+}
+
 TEST_CASE("epochs that are done count, --steps wins, and rounds are those of the whole training") {
   PlainRun run;
   Training t(run, "lenet5", 5);

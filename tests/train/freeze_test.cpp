@@ -164,3 +164,20 @@ TEST_CASE("a trainer says at once which layers no gradient reaches, and nothing 
                        Contains("stopped by Cast at freeze_test.cpp:") && Contains("1 more parameter;"));
   CHECK(std::ranges::count(told, '\n') == 1);
 }
+
+TEST_CASE("a trainer says at once what is multiplied by zero on every way to the loss") {
+  const auto said = [](double factor, bool beside) {
+    Graph g("net");
+    const Value x = g.input("x", {4, 3}), label = g.input("label", {4}, DType::Int64);
+    const Value hidden = linear(x, {.out = 5});
+    Value h = hidden * factor + linear(x, {.out = 5});
+    if (beside) h = h + relu(hidden);
+    const Value loss = softmaxCrossEntropy(linear(h, {.out = 2}), label);
+    PlainRun run;
+    return stderrOf([&] { Trainer(run, g, loss, Sgd{.lr = 0.1}); });
+  };
+  CHECK_THAT(said(0, false), Contains("is always zero: Mul at freeze_test.cpp:") &&
+                                 Contains("multiplies by 0; nor 1 more parameter; leave the term out"));
+  CHECK(said(0, true).empty());
+  CHECK(said(0.5, false).empty());
+}

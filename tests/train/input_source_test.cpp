@@ -38,6 +38,13 @@ std::size_t checkRemade(const DataLoader& loader, std::int64_t iteration) {
   for (const auto& [name, tensor] : batch.tensors) {
     const InputSource& source = sourceOf(batch, name);
     CHECK(sameBits(*makeInput(source, tensor.dtype(), tensor.shape()), tensor));
+    CHECK(makes(source, tensor));
+    CHECK(makes({source.values, source.divisor}, tensor));
+    Tensor changed = tensor.clone();
+    auto* const first = static_cast<std::byte*>(changed.raw());
+    first[changed.bytes() / 2] ^= std::byte{1};
+    CHECK_FALSE(makes(source, changed));
+    CHECK_FALSE(makes({source.values, source.divisor}, changed));
     size += source.values.bytes();
   }
   return size;
