@@ -120,6 +120,13 @@ class Evaluator {
   virtual void finish(EvaluationContext&) {}
 };
 
+/// What is found does to the numbers of training.
+enum class Effect {
+  kAny,
+  kNonFinite,  // it is a NaN or Inf
+  kSilent,     // they stay finite: a NaN or Inf that comes later has a cause of its own, and is told first
+};
+
 struct ConditionDef {
   std::string_view id;
   std::string_view title;   // "Gradient vanishing"
@@ -127,6 +134,7 @@ struct ConditionDef {
   std::string_view advice;  // what to look at next
   Severity severity = Severity::kFault;
   Target target = Target::kTensor;
+  Effect effect = Effect::kAny;
   std::vector<ParameterSpec> parameters;
   bool needsParameter = false;  // at least one of the thresholds without default must be given
   bool needsValues = false, needsPrevious = false, needsAllRanks = false;

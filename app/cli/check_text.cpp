@@ -9,6 +9,8 @@
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
 #include "replay/describe.h"
+#include "replay/loss_course.h"
+#include "replay/metric_course.h"
 #include "replay/recorded_from.h"
 #include "replay/user_steps.h"
 
@@ -211,7 +213,7 @@ std::string hintDetails(const std::vector<replay::FoldedHit>& hints) {
     const std::string_view id = hit.condition->id, advice = hit.whatNext();
     if (hit.detail.empty() || count[id] == kOfOne || !told.emplace(id, hit.detail).second) continue;
     ++count[id];
-    text += "\n  " + wrapped(std::string(id) + ": " + hit.detail, 4) + "\n";
+    text += "\n  " + wrapped(fmt::format("{} ({}): {}", hit.condition->title, id, hit.detail), 4) + "\n";
     if (!advice.empty() && told.emplace(id, advice).second)
       text += "    " + wrapped("advice: " + std::string(advice), 6) + "\n";
   }
@@ -263,9 +265,21 @@ std::string notEvaluableText(const CheckView& view) {
   return "could not be evaluated:\n" + table.text(2) + adviceToCompute(view);
 }
 
+// Of what was held out; the means of rounds say what the loss says.
+std::string metricsText(const CheckView& view) {
+  constexpr std::size_t kMost = 5;
+  std::string text;
+  std::size_t lines = 0;
+  for (const replay::MetricCourse& course : replay::metricCourses(*view.run.run))
+    if (!course.metric.name.starts_with("round_") && ++lines <= kMost)
+      text += core::printable(course.text()) + "\n";
+  if (lines > kMost) text += fmt::format("… and {} more: msdbg info\n", lines - kMost);
+  return text;
+}
+
 std::string noFaultText(const CheckView& view) {
   const std::optional<replay::LossCourse> loss = replay::lossCourseOf(*view.run.run);
-  return core::printable(view.verdict.text()) + "\n" + (loss ? loss->text() + "\n" : "");
+  return core::printable(view.verdict.text()) + "\n" + (loss ? loss->text() + "\n" : "") + metricsText(view);
 }
 
 // How the run ended; its reason not again where the first finding has it.

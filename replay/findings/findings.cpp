@@ -80,7 +80,7 @@ void addParameters(watch::Source& run, const watch::CheckReport& report, std::ve
   std::set<TensorId> parameters;
   std::optional<Iteration> since;
   for (const Hit& hit : report.hits) {
-    if (!hit.tensor.valid()) continue;
+    if (!hit.tensor.valid() || hit.condition->effect != report.first->condition->effect) continue;
     const core::TensorInfo& tensor = run.graph().tensor(hit.tensor);
     const bool updated = tensor.role == core::TensorRole::kUpdated && tensor.updateOf.valid() &&
                          run.graph().tensor(tensor.updateOf).trainable;

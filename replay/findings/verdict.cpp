@@ -58,11 +58,14 @@ std::string noFault(const Missing& missing, bool mostly, const RunState& state) 
   return state.endedWell() && state.gaps.empty() ? "no fault found" : "no fault found in what was recorded";
 }
 
-// The first one by its title.
+// The first one by its title; a spike that passed says less than any other.
 std::string hintsOf(const watch::CheckReport& report) {
   std::vector<std::string> titles;
-  for (const watch::Hit& hint : report.hints)
-    if (!std::ranges::count(titles, hint.condition->title)) titles.emplace_back(hint.condition->title);
+  for (const bool spikes : {false, true})
+    for (const watch::Hit& hint : report.hints)
+      if ((hint.condition->id == "statistic_spike") == spikes &&
+          !std::ranges::count(titles, hint.condition->title))
+        titles.emplace_back(hint.condition->title);
   if (titles.empty()) return {};
   return titles.size() == 1 ? titles[0] : fmt::format("{}, and {} more", titles[0], titles.size() - 1);
 }

@@ -15,7 +15,8 @@ TEST_CASE("A hint says what was seen and what to do, once, and no number that it
   const RunResult result = runCommand({msdbg, "check", run});
   CHECK(result.exitStatus == 0);
   CHECK_THAT(result.out, Contains("in 60 iterations (means of 3 at each end)"));
-  CHECK_THAT(result.out, Contains("loss_not_decreasing: mean ") && Contains("over the first 15 iterations"));
+  CHECK_THAT(result.out, Contains("Loss not decreasing (loss_not_decreasing): mean ") &&
+                             Contains("over the first 15 iterations"));
   CHECK_THAT(result.out, Contains("advice: Look at the learning rate first"));
   CHECK_THAT(result.out, !Contains("diff_percent") && !Contains("the weights move"));
   CHECK_THAT(result.out, !Contains("not looked into"));  // it has all of its operators

@@ -119,6 +119,13 @@ TEST_CASE("What is worth a look stands beside the good news") {
   CHECK(hint(leak) == "no fault found; worth a look: The answer is seen; the run is complete");
   CHECK(hint(leak) == "no fault found; worth a look: The answer is seen; the run is complete");
   CHECK(hint(loss) == "no fault found; worth a look: The answer is seen, and 1 more; the run is complete");
+  watch::ConditionDef spike;
+  spike.id = "statistic_spike";
+  spike.title = "Spike";
+  watch::Hit hit;
+  hit.condition = &spike;
+  report.hints.insert(report.hints.begin(), hit);  // earlier, and less
+  CHECK(replay::verdictOf(report, ended("finished")).hints == "The answer is seen, and 2 more");
   report.first = report.hints.front();
   CHECK(replay::verdictOf(report, ended("finished")).text() == "FIRST WRONG; the run is complete");
 }

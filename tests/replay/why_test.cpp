@@ -191,7 +191,8 @@ TEST_CASE(
   CHECK(graph.tensor(steps[4].tensor).updateOf == steps[3].tensor);
   CHECK(steps[4].iteration == Iteration(3));
   CHECK_THAT(reasons(steps),
-             Catch::Contains("the Relu is dead, and no gradient passes; lower the learning rate"));
+             Catch::Contains("the Relu is dead, and no gradient passes; where it was alive before, lower the "
+                             "learning rate"));
   CHECK_THAT(reasons(steps), Catch::Contains("made so by the update of iteration 3"));
   CHECK(std::ranges::find(way, "network/label") == way.end());
 }

@@ -146,6 +146,29 @@ TEST_CASE("reshape_mixes_axes hints at a parameter along the samples") {
   CHECK(ofPlaces(0, 6).empty());
 }
 
+TEST_CASE("reshape_mixes_axes hints at sines of places along the samples, not at what tells samples apart") {
+  const auto ofSines = [](std::int64_t axis, bool samples) {
+    Graph g("network");
+    const Value token = g.input("token", {8, 8}, DType::Int64);
+    const Value place = cast(range(g, 8), DType::Float32);
+    const Value rate = unsqueeze(exp(cast(range(g, 4), DType::Float32) * -0.5), {0});
+    Value x =
+        embedding(token, {.count = 9, .width = 4}) + unsqueeze(sin(unsqueeze(place, {1}) * rate), {axis});
+    if (samples) {  // each beside each other one, but for itself
+      const Value mean = reduceMean(x, {1}, false);
+      const Value self = cast(equal(unsqueeze(place, {1}), unsqueeze(place, {0})), DType::Float32);
+      x = matmul(mean, transpose(mean, {1, 0})) - self * 1e9;
+    }
+    reduceMean(x * x);
+    FakeSource source(std::move(g), 1, 1);
+    source.record(Rank(0), Iteration(0), source.id("network/token"), counted({8, 8}, 9));
+    return hinted("reshape_mixes_axes", source);
+  };
+  CHECK_THAT(ofSines(1, false), Contains("as [8, 1, 4], holds no data") && Contains("of the 8 samples"));
+  CHECK(ofSines(0, false).empty());
+  CHECK(ofSines(0, true).empty());
+}
+
 TEST_CASE("no_activation lets the scores of an attention by a learnt query be") {
   const auto ofQuery = [](bool attends) {
     static bool weighs;

@@ -115,6 +115,37 @@ TEST_CASE("A step that training recovered from is a fault only beside another on
   CHECK(runRecommended(source, "weight_change_too_large").hits.size() == 1);
 }
 
+TEST_CASE("The last losses before a NaN, already on their way there, do not undo what was recovered") {
+  FakeSource source = healthySource(1, 20);
+  source.row(0, 1, source.id(kNext)).change = ChangeStatistics{3, 4, 2, 6, 0};
+  std::vector<double> losses(20, 1);
+  losses[0] = losses[1] = 2, losses[16] = 1e6, losses[17] = 1e18;
+  setLosses(source, losses);
+  source.row(0, 18, source.id(kLoss)).values.nan = 1;
+  const CheckReport sick = check(source, recommendedSet(), {});
+  REQUIRE(sick.first);
+  CHECK(sick.first->iteration > Iteration(10));
+}
+
+TEST_CASE("A NaN comes before what made no number NaN, and its own answer says nothing of that") {
+  FakeSource source = healthySource(1, 20);
+  for (int k = 3; k < 20; ++k)
+    source.row(0, k, source.id("next(network/fc/bias)")).change = ChangeStatistics{0, 0, 1, 0, 0};
+  REQUIRE(check(source, recommendedSet(), {}).first);
+  const Iteration standing = check(source, recommendedSet(), {}).first->iteration;
+  CHECK(standing == Iteration(3));
+  source.row(0, 12, source.id("network/fc/Gemm-op1")).values.nan = 1;
+  const CheckReport sick = check(source, recommendedSet(), {});
+  REQUIRE(sick.first);
+  CHECK(sick.first->condition->id == "nonfinite_propagation");
+  CHECK(sick.first->iteration == Iteration(12));
+  CHECK(sick.firstPerRank.front().condition->id == "nonfinite_propagation");
+  CHECK(sick.hits.front().iteration == Iteration(3));  // the list stays in order
+  // In the same iteration the order of the graph decides, as ever.
+  source.row(0, 3, source.id("network/fc/Gemm-op1")).values.nan = 1;
+  CHECK(check(source, recommendedSet(), {}).first->condition->id == "nonfinite_propagation");
+}
+
 TEST_CASE("Nothing moves: one hint a run, whatever the number of weights") {
   FakeSource source = healthySource(1, 5);
   for (int k = 0; k < 5; ++k)

@@ -87,6 +87,14 @@ TEST_CASE("Where the text of a failure names a line, that is where the advice se
   refused.fail(
       {Rank(0), {}, {}, "the program failed: MatMul: A is [32, 64] but B is [63, 10] (/w/bad.cpp:9)"});
   CHECK_THAT(check(refused, asked(), {}).first->advice, Catch::Contains("the line that the detail names"));
+  FakeSource waited = threeIterations();
+  waited.fail(
+      {Rank(0),
+       Iteration(2),
+       {},
+       "net, rank 0: iteration 3: grad/Allreduce-op1 (k.cpp:82): rank 1 died after iteration 2; ranks "
+       "that did not come: 1 (allreduce)"});
+  CHECK_THAT(check(waited, asked(), {}).first->advice, Catch::Contains("what that rank did last"));
   FakeSource killed = threeIterations();
   killed.fail({Rank(0), {}, {}, "the program was killed by signal 9 (SIGKILL: 9)"});
   CHECK(check(killed, asked(), {}).first->advice.empty());  // the condition's own is shown

@@ -365,3 +365,53 @@ TEST_CASE("weight_change_too_small knows a rate that is gone early, and a warm-u
   CHECK(saidOf(toAThousandth, rises).empty());
   CHECK(saidOf(standsHigh, risen).empty());
 }
+
+TEST_CASE("shifted_broadcast finds sums that are laid along the axis that they were taken over") {
+  const auto divided = [](Value (*by)(Value weights), const Shape& shape = {6, 6}) {
+    static Value (*divisor)(Value);
+    divisor = by;
+    return said("shifted_broadcast",
+                [&](Graph& g) {
+                  const Value x = g.input("x", shape);
+                  const Value weights = exp(x * g.parameter("w", {shape[shape.rank() - 1]}, Init::ones()));
+                  const Value share = weights / divisor(weights);
+                  return meanOf(share * share);
+                },
+                {{"network/x", waves(shape)}});
+  };
+  CHECK_THAT(divided([](Value w) { return reduceSum(w, {1}, false); }),
+             Contains("reduces axis 1 of [6, 6] and does not keep it") && Contains("both are 6 long"));
+  CHECK_THAT(divided([](Value w) { return sqrt(reduceSum(w, {1}, false) + 1e-6); }), Contains("axis 1 of"));
+  CHECK_THAT(divided([](Value w) { return reduceSum(w, {-1}, false); }, {6, 6, 6}),
+             Contains("axis 2 of [6, 6, 6]"));
+  CHECK(divided([](Value w) { return reduceSum(w, {1}, true); }).empty());
+  CHECK(divided([](Value w) { return reduceSum(w, {0}, false); }).empty());
+  CHECK(divided([](Value w) { return unsqueeze(reduceSum(w, {1}, false), {1}); }).empty());
+  CHECK(divided([](Value w) {
+          const Value sums = sqrt(reduceSum(w, {1}, false));
+          return sums * unsqueeze(sums, {1});
+        }).empty());  // both axes of a symmetric matrix
+}
+
+TEST_CASE("shifted_broadcast finds a number a sample that meets the features") {
+  const auto scaled = [](bool rows, bool columns, std::int64_t width) {
+    return said("shifted_broadcast",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {8, width}), time = g.input("time", {8});
+                  Value h = tanh(linear(x, {.out = width}));
+                  if (columns) h = h * cos((rows && width != 8 ? unsqueeze(time, {1}) : time) * 1.5);
+                  if (rows) h = concat({h, unsqueeze(time, {1})}, 1);
+                  return meanOf(h * h);
+                },
+                {{"network/x", waves({8, width})}, {"network/time", waves({8})}});
+  };
+  CHECK_THAT(scaled(true, true, 8), Contains("time [8] has a number for each row elsewhere"));
+  CHECK(scaled(true, true, 5).empty());
+  CHECK(scaled(true, false, 8).empty());
+  CHECK(scaled(false, true, 8).empty());  // weights of features: nobody knows
+}
+
+TEST_CASE("rank_loss_gap knows ranks that learn within the first iterations") {
+  const auto quickly = [](int rank, int k) { return rank == 1 ? 2.0 : 0.6 + 1.6 * std::exp(-1.2 * k); };
+  CHECK_THAT(saidOfRanks(quickly), Contains("the loss of rank 1"));
+}

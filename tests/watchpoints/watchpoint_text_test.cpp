@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 46);
+  CHECK(ids.size() == 47);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -148,6 +148,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "run_failed",
                                         "same_batch",
                                         "saturated_start",
+                                        "shifted_broadcast",
                                         "softmax_axis",
                                         "table_lookup",
                                         "target_leak",

@@ -10,7 +10,8 @@ std::span<const Rule> blameRules() {
       "keep the logarithm's argument away from 0, as by clip(x, 1e-7, …)";
   static constexpr std::string_view kScale =
       "scale the inputs, normalise between layers, or lower the learning rate";
-  static constexpr std::string_view kDead = "lower the learning rate, or use LeakyRelu";
+  static constexpr std::string_view kDead =
+      "where it was alive before, lower the learning rate; where not, look at its bias and initialisation";
   static constexpr std::string_view kExponent =
       "subtract the largest of each row first, or clip the argument";
   static constexpr std::string_view kBase = "add an epsilon to the base";

@@ -37,6 +37,7 @@ ConditionDef saturatedStartCondition();
 ConditionDef rankLossGapCondition();
 ConditionDef boundedLogitsCondition();
 ConditionDef reshapeMixesAxesCondition();
+ConditionDef shiftedBroadcastCondition();
 ConditionDef frozenAtRandomCondition();
 ConditionDef unsharedWeightsCondition();
 ConditionDef evaluationModeCondition();
@@ -84,6 +85,7 @@ std::span<const ConditionFactory> builtinConditions() {
       rankLossGapCondition,
       boundedLogitsCondition,
       reshapeMixesAxesCondition,
+      shiftedBroadcastCondition,
       frozenAtRandomCondition,
       unsharedWeightsCondition,
       evaluationModeCondition,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -73,7 +74,8 @@ class DeadRelu : public Evaluator {
 /// or comes back, is what Relu does.
 class DeadForGood : public Evaluator {
  public:
-  DeadForGood(const core::Graph& graph, RowWalk walk) : m_walk(std::move(walk)), m_outcome(graph) {
+  DeadForGood(const core::Graph& graph, RowWalk walk)
+      : m_walk(std::move(walk)), m_outcome(graph), m_classes(classesOfLoss(graph)) {
     for (const core::TensorId tensor : m_walk.tensors())
       if (!leadsToParameters(graph, tensor)) m_ofLoss.insert(tensor);
   }
@@ -101,6 +103,7 @@ class DeadForGood : public Evaluator {
         continue;
       else if (layer.death && (layer.length >= kLeast || layer.length == m_iterations)) {
         if (layer.alive && layer.alive->value < m_first.value + kSoon) blameSum(sum, *layer.death);
+        if (!hadLearntBefore(layer.death->iteration)) addStoodStill(*layer.death);
         context.findings.push_back(std::move(*layer.death));
       }
   }
@@ -114,6 +117,28 @@ class DeadForGood : public Evaluator {
     std::optional<Finding> death;
     int length = 0;
   };
+
+  /// Whether the loss had fallen, to less than guessing costs, when the layer died; true where too few
+  /// iterations came before.
+  bool hadLearntBefore(core::Iteration death) const {
+    constexpr std::size_t kFew = 16;
+    constexpr double kGuesses = 0.97;  // of what guessing costs
+    const std::span<const Outcome::Loss> losses = m_outcome.losses();
+    const auto end = std::ranges::lower_bound(losses, death, {}, &Outcome::Loss::iteration);
+    const auto before = losses.first(static_cast<std::size_t>(end - losses.begin()));
+    if (before.size() < kFew || !m_outcome.finite()) return true;
+    const bool guesses = m_classes > 1 && windowOf(before.last(before.size() / 4)).mean >
+                                              kGuesses * std::log(static_cast<double>(m_classes));
+    return !guesses && fallsClearly(before, 2);
+  }
+  static void addStoodStill(Finding& finding) {
+    finding.detail +=
+        "; the loss had not fallen in all the iterations before: what keeps the network from learning was "
+        "there before the layer died";
+    finding.advice =
+        "Look first at what lies between the inputs and the loss: scales, axes of normalisation and softmax, "
+        "masks, whether samples and labels belong together; then at the learning rate.";
+  }
 
   /// While training goes on: told when it has lasted.
   void extend(EvaluationContext& context, const Place& place, double dead, Layer& layer) const {
@@ -142,6 +167,7 @@ class DeadForGood : public Evaluator {
 
   RowWalk m_walk;
   Outcome m_outcome;
+  std::int64_t m_classes;             // of a cross-entropy; 0: the loss is another
   std::set<core::TensorId> m_ofLoss;  // Relus that no parameter follows
   core::Iteration m_first;
   std::map<std::pair<core::Rank, core::TensorId>, Layer> m_layers;
@@ -176,6 +202,7 @@ ConditionDef deadReluCondition() {
       "Look at the bias and the weights that feed the Relu, and at their last update: too large a learning "
       "rate or a large negative bias silences a layer for good.";
   def.target = Target::kActivation;
+  def.effect = Effect::kSilent;
   def.parameters = {
       {"threshold_inactivity", ParameterType::kPct, kRecordedInactivity,
        "a unit active in less than this percentage is dead"},

@@ -229,6 +229,7 @@ ConditionDef gradientVanishingCondition() {
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"
       " frozen layer, a loss that no longer depends on it; then initialisation and depth.";
   def.target = Target::kGradient;
+  def.effect = Effect::kSilent;
   def.parameters = {{"abs_mean_lt", ParameterType::kAbs, {}, "hit if mean|g| is below"},
                     {"max_lt", ParameterType::kReal, {}, "hit if the maximum is below"},
                     {"min_lt", ParameterType::kReal, {}, "hit if the minimum is below"},

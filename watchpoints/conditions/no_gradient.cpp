@@ -302,6 +302,7 @@ ConditionDef noGradientCondition() {
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "
       "purpose.";
   def.target = Target::kWeight;
+  def.effect = Effect::kSilent;
   def.rowsOnly = true;
   def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;

@@ -365,6 +365,7 @@ ConditionDef nonfinitePropagationCondition() {
   ConditionDef def;
   def.id = "nonfinite_propagation";
   def.title = "Origin of NaN or Inf";
+  def.effect = Effect::kNonFinite;
   def.doc =
       "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
       "of a"

@@ -52,6 +52,15 @@ bool Outcome::recoveredBeforeNonFinite(core::Iteration iteration) const {
   return bad != m_losses.end() && recovered(iteration, std::span(m_losses.begin(), bad));
 }
 
+/// Few values that a loss takes on its way to infinity do not move it.
+static double medianOf(std::span<const Outcome::Loss> losses) {
+  std::vector<double> values;
+  for (const Outcome::Loss& loss : losses) values.push_back(loss.value);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 bool Outcome::recovered(core::Iteration iteration, std::span<const Loss> losses) const {
   constexpr std::size_t kFew = 5, kMost = 10;
   const auto at = std::ranges::lower_bound(losses, iteration, {}, &Loss::iteration);
@@ -60,7 +69,8 @@ bool Outcome::recovered(core::Iteration iteration, std::span<const Loss> losses)
   const std::size_t last = std::min(kMost, after - 1);
   double sum = 0;
   for (const Loss& loss : losses.last(last)) sum += loss.value;
-  const double now = sum / static_cast<double>(last), first = losses.front().value;
+  const double mean = sum / static_cast<double>(last), first = losses.front().value;
+  const double now = m_finite ? mean : medianOf(losses.last(last));
   if (now > m_guessing) return false;
   const double then = std::max(at->value, first);  // a fitted loss has nothing to recover from
   return now < then - 0.3 * std::abs(then) || (then < 0 && fallsClearly(losses.last(after), 2));

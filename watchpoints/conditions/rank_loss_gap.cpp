@@ -61,7 +61,7 @@ class RankLossGap : public Evaluator {
     if (ends.size() < 2 || ends.size() != m_losses.size()) return;
     std::ranges::sort(ends, {}, [](const Ends& e) { return e.last.mean; });
     const Ends &next = ends[ends.size() - 2], &worst = ends.back();
-    if (next.last.mean <= 0 || next.last.mean > kLearnt * next.first.mean) return;
+    if (next.last.mean <= 0 || next.last.mean > kLearnt * std::max(next.begin, next.first.mean)) return;
     const bool stays = staysBehind(worst, next);
     if (!stays && !isAlwaysAbove(ends)) return;
     Finding finding = findingAt(context, {m_begin, worst.rank, m_data}, precedence::kStructure);
@@ -96,6 +96,7 @@ class RankLossGap : public Evaluator {
   struct Ends {
     Rank rank;
     LossWindow first, last;  // quarters
+    double begin;            // mean of the first few
   };
   /// Whether two ranks hold different values of what is one for all of them.
   static bool differs(EvaluationContext& context, TensorId tensor) {
@@ -111,7 +112,9 @@ class RankLossGap : public Evaluator {
 
   static Ends endsOf(Rank rank, std::span<const Outcome::Loss> losses) {
     const std::size_t quarter = losses.size() / 4;
-    return {rank, windowOf(losses.first(quarter)), windowOf(losses.last(quarter))};
+    const std::size_t few = std::max<std::size_t>(2, losses.size() / 32);
+    return {rank, windowOf(losses.first(quarter)), windowOf(losses.last(quarter)),
+            windowOf(losses.first(few)).mean};
   }
 
   bool staysBehind(const Ends& worst, const Ends& next) const {
@@ -194,7 +197,8 @@ ConditionDef rankLossGapCondition() {
   def.doc =
       "The loss of one rank ends (mean of the last quarter) above 0.85 of its beginning, or of what guessing "
       "costs, and above 1.5 times that of any other rank, while every other one ends below 0.7 of its "
-      "beginning; or it lies above each of them in both halves of the run, by a half in the second, and they "
+      "beginning (the first quarter, or the first few); or it lies above each of them in both halves of the "
+      "run, by a half in the second, and they "
       "agree (a hint where it falls to a half all the same); 16 recorded losses at least. Silent where "
       "weights or learning "
       "rates differ between ranks.";

@@ -223,8 +223,9 @@ ConditionDef reshapeMixesAxesCondition() {
   def.doc =
       "From the graph: a Reshape gives an axis of the same size as one that it was given, at another place, "
       "and cuts through an axis for it: the heads of an attention, [batch, time, heads * width] to [batch, "
-      "heads, time, width], channels taken to the end, batch and time exchanged. A hint: a parameter is "
-      "broadcast so that it lies along the axis of the samples.";
+      "heads, time, width], channels taken to the end, batch and time exchanged. A hint: a parameter, or "
+      "what "
+      "is computed of counted places (sines), is broadcast so that it lies along the axis of the samples.";
   def.advice =
       "Split with reshape, then exchange with transpose: reshape(x, {B, T, H, D}), transpose(.., {0, 2, 1, "
       "3}); to join, transpose back first.";

@@ -84,6 +84,9 @@ std::string adviceOf(const Source::RunFailure& failure) {
            "assertion in C++, memory that is not there, or on purpose. The node is the last that is known to "
            "have run.";
   if (const std::string_view advice = knownAdvice(failure.text); !advice.empty()) return std::string(advice);
+  if (failure.text.find("; ranks that did not come: ") != std::string::npos)
+    return "Another rank ended or stood still, and this one waited for it at the line that is named: look at "
+           "what that rank did last, its output, exit status or signal (out of memory is signal 9).";
   if (!failure.node.valid() && namesALine(failure.text))
     return "Mend the line that the detail names: what is written there was refused before it could be "
            "computed.";

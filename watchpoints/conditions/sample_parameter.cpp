@@ -32,6 +32,33 @@ const core::TensorInfo* parameterIn(const Graph& graph, TensorId tensor) {
   return info.role == core::TensorRole::kParameter && info.trainable ? &info : nullptr;
 }
 
+/// Places that are counted (Range), and what is computed of them without data and without comparisons: sines
+/// of places. Broadcast over another axis: a matrix of samples against samples has each of its own.
+bool isOfPlaces(const Graph& graph, TensorId tensor, const core::Shape& other) {
+  const core::Shape& shape = graph.tensor(tensor).shape;
+  if (!isFloating(graph.tensor(tensor).dtype) || !shape.known() || shape.rank() != other.rank()) return false;
+  bool isBroadcast = false, counts = false;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
+    isBroadcast = isBroadcast || (shape[axis] == 1 && other[axis] > 1);
+  if (!isBroadcast) return false;
+  const std::vector<bool> parts = partsOf(graph, tensor);
+  for (const core::TensorInfo& info : graph.tensors()) {
+    if (!parts[info.id.index()]) continue;
+    if (isData(graph, info.id) || info.role == core::TensorRole::kParameter ||
+        info.dtype == core::DType::Bool)
+      return false;
+    const Node* maker = producerOf(graph, info.id);
+    counts = counts || (maker && maker->opType == "Range");
+  }
+  return counts;
+}
+
+/// "network/places"; "" where it is none of these.
+std::string nameOf(const Graph& graph, TensorId tensor, const core::Shape& other) {
+  if (const core::TensorInfo* parameter = parameterIn(graph, tensor)) return parameter->name;
+  return isOfPlaces(graph, tensor, other) ? graph.tensor(tensor).fullName() : "";
+}
+
 }  // namespace
 
 void checkSampleParameter(EvaluationContext& context) {
@@ -44,14 +71,15 @@ void checkSampleParameter(EvaluationContext& context) {
     for (const std::size_t i : {0, 1}) {
       const TensorId parameter = node.inputs[i], other = node.inputs[1 - i];
       const BatchPlace &place = axes.of(parameter), &samples = axes.of(other);
-      const core::TensorInfo* origin = parameterIn(graph, parameter);
-      if (!origin || place.kind != BatchPlace::Kind::kNone) continue;
+      if (place.kind != BatchPlace::Kind::kNone) continue;
       if (samples.kind != BatchPlace::Kind::kAt ||
           !liesAlong(graph.tensor(parameter).shape, graph.tensor(other).shape, samples))
         continue;
+      const std::string name = nameOf(graph, parameter, graph.tensor(other).shape);
+      if (name.empty()) continue;
       Finding finding = findingAtNode(
           context, node.id,
-          origin->name + ", as " + graph.tensor(parameter).shape.text() + ", holds no data, and meets " +
+          name + ", as " + graph.tensor(parameter).shape.text() + ", holds no data, and meets " +
               graph.tensor(other).shape.text() + " along axis " + std::to_string(samples.axis) +
               ", which is that of the " + std::to_string(axes.size()) +
               " samples: what is learnt depends on where a sample stands in its batch");

@@ -386,6 +386,7 @@ ConditionDef tensorAllZeroCondition() {
   ConditionDef def;
   def.id = "tensor_all_zero";
   def.title = "Tensor all zero";
+  def.effect = Effect::kSilent;
   def.doc =
       "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of "
       "parameters; a gradient is named where its zeros begin, and not where a factor starts at zero and "

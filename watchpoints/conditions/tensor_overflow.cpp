@@ -75,6 +75,7 @@ ConditionDef tensorOverflowCondition() {
   ConditionDef def;
   def.id = "tensor_overflow";
   def.title = "Tensor overflow";
+  def.effect = Effect::kNonFinite;
   def.doc =
       "A tensor holds NaN or Inf: nan + inf > 0 (MindInsight). Every tensor that the values reach is listed;"
       " nonfinite_propagation names the operator that made the first one.";

@@ -218,6 +218,7 @@ ConditionDef weightNotChangedCondition() {
       "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of "
       "the optimizer, did the optimizer step run?";
   def.target = Target::kWeight;
+  def.effect = Effect::kSilent;
   def.parameters = {{"rtol", ParameterType::kAbs, core::kChangeRtol, "relative tolerance"},
                     {"atol", ParameterType::kAbs, core::kChangeAtol, "absolute tolerance"},
                     tensorsParameter()};

@@ -52,6 +52,7 @@ class Check {
       return std::tuple(c.hit.iteration, c.hit.order, c.explained, c.hit.rank, c.hit.precedence, c.hit.tensor,
                         c.watchpoint);
     });
+    noteNonFinite();
     for (Candidate& candidate : m_candidates) add(std::move(candidate));
     std::ranges::stable_sort(m_report.firstPerRank, {}, &Hit::rank);
     addAnswers();
@@ -161,15 +162,33 @@ class Check {
       c.explained = isFault(c) && c.hit.condition->needsAllRanks && c.hit.precedence > least.at(place(c));
   }
 
+  /// Sorted by now.
+  void noteNonFinite() {
+    for (const Candidate& c : m_candidates) {
+      if (c.hit.condition->effect != Effect::kNonFinite || c.hit.effectiveSeverity != Severity::kFault)
+        continue;
+      m_nonFiniteOf.try_emplace(c.hit.rank, c.hit.iteration);
+      if (!m_nonFinite.valid()) m_nonFinite = c.hit.iteration;
+    }
+  }
+  Iteration nonFiniteOf(Rank rank) const {
+    const auto at = m_nonFiniteOf.find(rank);
+    return at == m_nonFiniteOf.end() ? Iteration() : at->second;
+  }
+  static bool isOutranked(const Hit& hit, Iteration nonFinite) {
+    return hit.condition->effect == Effect::kSilent && nonFinite.valid() && hit.iteration < nonFinite;
+  }
+
   void add(Candidate candidate) {
     Hit& hit = candidate.hit;
     if (hit.effectiveSeverity == Severity::kHint) {
       m_report.hints.push_back(std::move(hit));
       return;
     }
-    if (!m_report.first) m_report.first = hit;
+    if (!m_report.first && !isOutranked(hit, m_nonFinite)) m_report.first = hit;
     const auto sameRank = [&](const Hit& other) { return other.rank == hit.rank; };
-    if (std::ranges::none_of(m_report.firstPerRank, sameRank)) m_report.firstPerRank.push_back(hit);
+    if (std::ranges::none_of(m_report.firstPerRank, sameRank) && !isOutranked(hit, nonFiniteOf(hit.rank)))
+      m_report.firstPerRank.push_back(hit);
     m_report.hits.push_back(std::move(hit));
   }
 
@@ -193,6 +212,8 @@ class Check {
   std::vector<RunningWatchpoint> m_running;
   std::map<std::tuple<std::size_t, Severity, core::NodeId, TensorId, Rank>, std::size_t> m_places;
   std::vector<Candidate> m_candidates;
+  Iteration m_nonFinite;  // the first fault of that kind; invalid: there is none
+  std::map<Rank, Iteration> m_nonFiniteOf;
   CheckReport m_report;
 };
 

@@ -60,6 +60,7 @@ constexpr Row kRows[] = {
     {"rank_loss_gap", Severity::kFault},
     {"bounded_logits", Severity::kFault},
     {"reshape_mixes_axes", Severity::kFault},
+    {"shifted_broadcast", Severity::kFault},
     {"cancellation", Severity::kFault},
     {"table_lookup", Severity::kFault},
     {"loss_diverging", Severity::kFault},
