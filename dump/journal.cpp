@@ -161,6 +161,13 @@ std::vector<MeshAxis> meshFrom(const Json& json) {
   return axes;
 }
 
+void takeMetrics(const Json& json, Metrics& metrics) {
+  const auto iteration = as<std::int64_t>(json.at("iteration"));
+  const Json& values = json.at("values");
+  for (const auto& [name, value] : values.items())
+    metrics[name][iteration] = numberFrom(values, name.c_str());
+}
+
 RestartLine restartFrom(const Json& json) {
   return {as<std::int64_t>(json.at("iteration")), as<std::int64_t>(json.at("newest"))};
 }
@@ -194,6 +201,8 @@ void addLine(const Json& json, Journal& journal) {
     journal.anew.push_back(journal.restarts.back().iteration);
   } else if (json.contains("set")) {
     journal.anew.push_back(as<std::int64_t>(json.at("set").at("iteration")));
+  } else if (json.contains("metrics")) {
+    takeMetrics(json.at("metrics"), journal.metrics);
   } else if (json.contains("mesh")) {
     journal.mesh = meshFrom(json.at("mesh"));
   } else if (json.contains("graph")) {
@@ -273,6 +282,12 @@ std::string formatGap(const GapLine& line) {
 
 std::string formatSet(const SetLine& line) {
   return withCheck(jsonText({{"set", {{"iteration", line.iteration}}}}));
+}
+
+std::string formatMetrics(const MetricsLine& line) {
+  Json values = Json::object();
+  for (const auto& [name, value] : line.values) values[name] = numberJson(value);
+  return withCheck(jsonText({{"metrics", {{"iteration", line.iteration}, {"values", values}}}}));
 }
 
 std::string formatMesh(const std::vector<MeshAxis>& axes) {

@@ -98,6 +98,15 @@ struct SetLine {
   std::int64_t iteration = 0;
 };
 
+/// Numbers that the program found after the iteration: of a round that ended with it, of an evaluation.
+struct MetricsLine {
+  std::int64_t iteration = 0;
+  std::vector<std::pair<std::string, double>> values;  // by name
+};
+
+/// Name -> iteration -> value.
+using Metrics = std::map<std::string, std::map<std::int64_t, double>>;
+
 /// The rank stands at `index` of `size` along this axis of a mesh of ranks ("dp", "tp").
 struct MeshAxis {
   std::string name;
@@ -113,6 +122,7 @@ std::string formatHit(const HitLine& line);
 std::string formatGap(const GapLine& line);
 std::string formatRestart(const RestartLine& line);
 std::string formatSet(const SetLine& line);
+std::string formatMetrics(const MetricsLine& line);
 std::string formatMesh(const std::vector<MeshAxis>& axes);
 std::string formatTiming(const RecordingTimes& times);
 std::string formatCheckpoints(const CheckpointsLine& line);
@@ -126,6 +136,7 @@ struct Journal {
   std::vector<GapLine> gaps;
   std::vector<RestartLine> restarts;
   core::IterationSet anew;     // those of `set` and `restart` lines
+  Metrics metrics;             // of a name and iteration the last value
   std::vector<MeshAxis> mesh;  // of the last `mesh` line
   std::optional<RecordingTimes> timing;
   std::optional<CheckpointsLine> checkpoints;  // the last one
@@ -198,6 +209,8 @@ class JournalWriter {
   /// are not durable; they are kept, and written before the next ones.
   core::Status append(std::span<const std::string> lines);
   core::Status append(const std::string& line) { return append({&line, 1}); }
+  /// Goes with the next lines that are written. Writes nothing.
+  void appendLater(const std::string& line);
   /// Writes what is kept. kIo as append().
   core::Status flush() { return append(std::span<const std::string>()); }
   /// Lines are kept that are not durable.
@@ -222,6 +235,7 @@ class JournalWriter {
   std::filesystem::path m_outFile;
   int m_parts = 1;
   std::string m_lastCheck;             // of the last durable line
+  std::vector<std::string> m_later;    // go with the next ones
   std::vector<std::string> m_waiting;  // not durable yet
 };
 

@@ -97,6 +97,12 @@ class Growing {
   virtual core::Result<RunGrowth> refresh() = 0;
 };
 
+/// What the program said after iterations: the loss of an evaluation, the mean of a round.
+struct Metric {
+  std::string name;
+  std::vector<std::pair<core::Iteration, double>> values;  // ascending; not empty
+};
+
 class Run : public watch::Source {
  public:
   static core::Result<std::unique_ptr<Run>> open(const std::filesystem::path& folder);
@@ -133,6 +139,8 @@ class Run : public watch::Source {
   virtual core::Error missingStatistics(core::Rank rank, core::Iteration iteration,
                                         core::TensorId tensor) = 0;
   virtual std::vector<std::string> scalarNames() = 0;
+  /// Those of them that are said now and then, by name.
+  virtual std::vector<Metric> metrics(core::Rank) const { return {}; }
   /// Of the newest iteration that has one.
   virtual std::optional<double> lastScalar(core::Rank rank, const std::string& name) = 0;
   virtual std::vector<std::string> sourceFiles() const { return {}; }  // by Frame::file

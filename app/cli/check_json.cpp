@@ -1,5 +1,6 @@
 #include "app/cli/check_view.h"
 #include "app/cli/computing.h"
+#include "app/cli/metrics_view.h"
 #include "app/cli/step_options.h"
 #include "replay/recorded_from.h"
 
@@ -134,6 +135,7 @@ Json checkJson(const CheckView& view) {
   json["run"] = view.run.path;
   json["verdict"] = verdictJson(view);
   json["loss"] = lossJson(view);
+  if (Json metrics = metricsJson(*view.run.run); !metrics.empty()) json["metrics"] = std::move(metrics);
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
   const replay::RunDescription& description = view.run.run->description();
   const std::string deeper = report.first

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "app/cli/json_output.h"
@@ -73,7 +74,35 @@ class Follower {
         print(rank, *next);
       }
     }
+    printNewMetrics();
     fflush(stdout);
+  }
+
+  // Of the first rank that says any: mostly all say the same.
+  void printNewMetrics() {
+    for (const core::Rank rank : m_run.run->ranks()) {
+      const std::vector<replay::Metric> metrics = m_run.run->metrics(rank);
+      if (metrics.empty()) continue;
+      for (const replay::Metric& metric : metrics)
+        for (const auto& [iteration, value] : metric.values)
+          if (m_toldMetrics.emplace(metric.name, iteration).second)
+            printMetric(rank, iteration, metric.name, value);
+      return;
+    }
+  }
+
+  void printMetric(core::Rank rank, core::Iteration iteration, const std::string& name, double value) const {
+    if (m_context.json) {
+      Json line = document("info.metric");
+      line["rank"] = rank.value;
+      line["iteration"] = iteration.value;
+      line["name"] = name;
+      line["value"] = number(value);
+      printJsonLine(line);
+      return;
+    }
+    fmt::print("iteration {:>6}   rank {}   {} {}\n", replay::iterationText(*m_run.run, rank, iteration),
+               rank.value, core::printable(name), core::formatShort(value, 5));
   }
 
   void print(core::Rank rank, core::Iteration iteration) const {
@@ -94,6 +123,7 @@ class Follower {
   OpenedRun m_run;
   const Context& m_context;
   std::map<core::Rank, core::Iteration> m_told;  // the last iteration that was printed
+  std::set<std::pair<std::string, core::Iteration>> m_toldMetrics;
   std::optional<Clock::time_point> m_lastRecording;
 };
 

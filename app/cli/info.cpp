@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/follow.h"
 #include "app/cli/json_output.h"
+#include "app/cli/metrics_view.h"
 #include "app/cli/modules_view.h"
 #include "app/cli/run_access.h"
 #include "app/cli/run_size.h"
@@ -230,6 +231,7 @@ Json infoJson(const OpenedRun& run) {
   if (longest)
     json["longest_recomputation"] = {{"iterations", longest->iterations}, {"seconds", longest->seconds}};
   json["scalars"] = run.run->scalarNames();
+  if (Json metrics = metricsJson(*run.run); !metrics.empty()) json["metrics"] = std::move(metrics);
   json["graph"] = graphJson(run.graph());
   json["storage"] = {{"raw_bytes", storage.raw},
                      {"stored_bytes", storage.stored},
@@ -421,6 +423,7 @@ void printInfo(const OpenedRun& run) {
   printRestarts(run);
   printThinned(run);
   printRanks(run);
+  if (const std::string metrics = metricsText(*run.run); !metrics.empty()) fmt::print("\n{}", metrics);
   printHits(run);
 }
 

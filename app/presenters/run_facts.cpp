@@ -24,6 +24,15 @@ void readSteps(RunFacts& facts, replay::Run& run) {
 
 // What may be other than it was. `recording` was asked before the journals were read: what was committed in
 // between is seen the next time.
+// Their names may come later than those of the scalars that every iteration has.
+void readMetrics(RunFacts& facts, const replay::Run& run) {
+  facts.metrics.clear();
+  for (const core::Rank rank : facts.ranks)
+    for (const replay::Metric& metric : run.metrics(rank)) facts.metrics[metric.name][rank] = metric.values;
+  for (const auto& [name, values] : facts.metrics)
+    if (std::ranges::find(facts.scalars, name) == facts.scalars.end()) facts.scalars.push_back(name);
+}
+
 void readWhatGrows(RunFacts& facts, replay::Run& run, bool recording) {
   facts.description = run.description();
   facts.recording = recording;
@@ -36,6 +45,7 @@ void readWhatGrows(RunFacts& facts, replay::Run& run, bool recording) {
   facts.allIterations.clear();
   for (const std::int64_t iteration : all) facts.allIterations.emplace_back(iteration);
   if (facts.scalars.empty()) facts.scalars = run.scalarNames();
+  readMetrics(facts, run);
   readSteps(facts, run);
   facts.end = run.end();
   facts.damage = run.damage();

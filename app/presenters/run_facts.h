@@ -24,6 +24,8 @@ struct RunFacts {
   std::map<core::Rank, std::vector<core::Iteration>> iterations;  // ascending
   std::vector<core::Iteration> allIterations;                     // of any rank, ascending
   std::vector<std::string> scalars;                               // "loss", "learning_rate", …
+  std::map<std::string, std::map<core::Rank, std::vector<std::pair<core::Iteration, double>>>>
+      metrics;                                 // those of them that are said now and then, whole
   replay::UserSteps steps;                     // of the first rank, where the program told them
   std::map<std::string, std::string> sources;  // the run's own copies, by Frame::file
   std::vector<replay::Damage> damage;          // seen so far

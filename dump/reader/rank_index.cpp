@@ -195,6 +195,11 @@ void dropReplaced(RankIndex& index, const SegmentLine& by, RankGrowth& growth) {
   });
 }
 
+void takeIn(Metrics& metrics, const Metrics& more) {
+  for (const auto& [name, values] : more)
+    for (const auto& [iteration, value] : values) metrics[name][iteration] = value;
+}
+
 void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   addJournalDamage(index, more, linesBefore);
   for (const std::size_t line : more.badLines) index.journal.badLines.push_back(linesBefore + line);
@@ -208,6 +213,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   for (GapLine& line : more.gaps) index.journal.gaps.push_back(std::move(line));
   for (const RestartLine& line : more.restarts) index.journal.restarts.push_back(line);
   index.journal.anew.append(more.anew);
+  takeIn(index.journal.metrics, more.metrics);
   for (HitLine& line : more.hits) index.journal.hits.push_back(std::move(line));
 }
 
@@ -230,6 +236,7 @@ core::Result<RankGrowth> extendRank(RankIndex& index) {
     for (const std::int64_t iteration : line.iterations) growth.iterations.push_back(iteration);
   }
   growth.any = index.tail.lines > linesBefore;
+  growth.metrics = !more.metrics.empty();
   const bool segments = !more.segments.empty();
   index.listsSegments = index.listsSegments || segments;
   takeIn(index, std::move(more), linesBefore);

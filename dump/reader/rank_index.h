@@ -37,6 +37,7 @@ core::Result<RankIndex> loadRank(const std::filesystem::path& run, std::int64_t 
 struct RankGrowth {
   std::vector<std::int64_t> iterations;  // that lie in a segment that was not known: new ones, replaced ones
   std::vector<std::string> gone;         // files that another segment has replaced
+  bool metrics = false;                  // there are new ones
   bool any = false;                      // lines of any kind
 };
 /// Takes in the lines that the journal has got since. Reads nothing else. Errors as of loadRank(); and

@@ -119,6 +119,7 @@ Status RunReader::Impl::refreshRank(RankIndex& index, RunGrowth& growth) {
     growth.newerGraph |= !graphs.learn(index.rank, index.journal.graphs[i]);
   if (index.journal.graphs.size() > graphsBefore) loadSources();
   growth.ranks = growth.ranks || index.journal.end.has_value() != endedBefore;
+  growth.metrics = growth.metrics || found->metrics;
   if (!found->iterations.empty()) {
     std::ranges::sort(found->iterations);
     growth.iterations[index.rank] = std::move(found->iterations);

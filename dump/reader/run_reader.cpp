@@ -205,7 +205,26 @@ core::Result<core::Hash128> RunReader::hash(core::Rank rank, core::Iteration ite
   return m_impl->notRecorded(rank, iteration, tensor, kNotSeen);
 }
 
+const Metrics* RunReader::metrics(core::Rank rank) const {
+  const auto at = m_impl->ranks.find(rank.value);
+  return at == m_impl->ranks.end() ? nullptr : &at->second.journal.metrics;
+}
+
+namespace {
+
+const std::map<std::int64_t, double>* valuesOf(const Metrics* metrics, const std::string& name) {
+  if (!metrics) return nullptr;
+  const auto at = metrics->find(name);
+  return at == metrics->end() ? nullptr : &at->second;
+}
+
+}  // namespace
+
 std::optional<double> RunReader::scalar(core::Rank rank, core::Iteration iteration, const std::string& name) {
+  if (const auto* values = valuesOf(metrics(rank), name)) {
+    const auto at = values->find(iteration.value);
+    return at == values->end() ? std::nullopt : std::optional(at->second);
+  }
   const auto segment = m_impl->segment(rank, iteration);
   if (!segment.ok()) return std::nullopt;
   const auto value = (*segment)->reader->scalar(name, iteration.value);
@@ -217,6 +236,7 @@ std::optional<double> RunReader::scalar(core::Rank rank, core::Iteration iterati
 
 // The newest value that there is. Looks at each segment once, until one has it.
 std::optional<double> RunReader::lastScalar(core::Rank rank, const std::string& name) {
+  if (const auto* values = valuesOf(metrics(rank), name)) return values->rbegin()->second;
   const auto at = m_impl->ranks.find(rank.value);
   std::int64_t before = INT64_MAX;
   while (at != m_impl->ranks.end()) {
@@ -236,10 +256,11 @@ std::optional<double> RunReader::lastScalar(core::Rank rank, const std::string& 
   return std::nullopt;
 }
 
-// Those of the first segment of each rank: scalars do not come and go within a run.
+// Metrics, and those of the first segment of each rank: they do not come and go within a run.
 std::vector<std::string> RunReader::scalarNames() {
   std::set<std::string> names;
   for (const auto& [rank, index] : m_impl->ranks) {
+    for (const auto& [name, values] : index.journal.metrics) names.insert(name);
     for (const SegmentLine& line : index.segments) {
       const auto segment = m_impl->segment(core::Rank(rank), core::Iteration(line.iterations.front()));
       const auto found = segment.ok() ? (*segment)->reader->scalarNames()

@@ -62,8 +62,9 @@ struct RunGrowth {
   std::map<core::Rank, std::vector<std::int64_t>> iterations;
   bool runInfo = false;     // run.json was replaced: how the run ended
   bool ranks = false;       // there is one more, or one has ended
+  bool metrics = false;     // there are new ones
   bool newerGraph = false;  // open the run again to have it: graph() stays as it is
-  bool any() const { return !iterations.empty() || runInfo || ranks || newerGraph; }
+  bool any() const { return !iterations.empty() || runInfo || ranks || metrics || newerGraph; }
 };
 
 /// Where the value of a tensor is recorded: under /tensor, or as a part of what the iteration can be computed
@@ -180,10 +181,13 @@ class RunReader {
   core::Result<bool> checkDigest(core::Rank rank, core::Iteration iteration,
                                  std::span<const core::Hash128> hashes);
 
+  /// Metrics too.
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
   /// Of the newest iteration that has one.
   std::optional<double> lastScalar(core::Rank rank, const std::string& name);
   std::vector<std::string> scalarNames();
+  /// What the program said after iterations, by name; nullptr: no such rank. Until the next refresh().
+  const Metrics* metrics(core::Rank rank) const;
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
   std::vector<RecordedHit> hits() const;
   std::vector<RecordedGap> gaps() const;                 // by rank, in order

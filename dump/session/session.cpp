@@ -105,6 +105,9 @@ class SessionObserver : public core::Observer {
       m_control->setProgress(
           {iteration.value + 1, loss == scalars.end() ? std::nullopt : std::optional(loss->second)});
   }
+  void metricsGiven(Iteration iteration, const core::Scalars& metrics) override {
+    m_recorder.metricsGiven(iteration, metrics);
+  }
 
  private:
   Recorder& m_recorder;

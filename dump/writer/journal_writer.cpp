@@ -90,8 +90,15 @@ JournalWriter::Chained JournalWriter::chain(std::span<const std::string> lines) 
   return all;
 }
 
+void JournalWriter::appendLater(const std::string& line) {
+  const std::lock_guard lock(m_mutex);
+  m_later.push_back(line);
+}
+
 core::Status JournalWriter::append(std::span<const std::string> lines) {
   const std::lock_guard lock(m_mutex);
+  m_waiting.insert(m_waiting.end(), m_later.begin(), m_later.end());
+  m_later.clear();
   m_waiting.insert(m_waiting.end(), lines.begin(), lines.end());
   if (m_waiting.empty()) return core::Ok{};
   core::Status status = m_out >= 0 ? writeHere() : core::Status();

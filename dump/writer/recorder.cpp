@@ -90,6 +90,10 @@ void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars&
   m_impl->training.iterationFinished(iteration, scalars);
 }
 
+void Recorder::metricsGiven(core::Iteration iteration, const core::Scalars& metrics) {
+  m_impl->training.metricsGiven(iteration, metrics);
+}
+
 core::Status Recorder::finish(const RunEnd& end) {
   Impl& impl = *m_impl;
   const std::lock_guard lock(impl.finishMutex);

@@ -52,6 +52,7 @@ class Recorder : public core::Observer {
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) override;
   void kernelStarted(core::Iteration iteration, core::KernelId kernel) override;
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars) override;
+  void metricsGiven(core::Iteration iteration, const core::Scalars& metrics) override;
 
   /// Commits everything including the incomplete last iteration (complete = 0), writes the rank's end to its
   /// journal and releases the lock. Safe to call twice, and from another thread while the training thread is

@@ -399,4 +399,10 @@ void TrainingSide::iterationFinished(core::Iteration iteration, const core::Scal
   waitForRoom();
 }
 
+// Beside the last iteration that is recorded. No write of its own: it may be one of very many.
+void TrainingSide::metricsGiven(core::Iteration, const core::Scalars& metrics) {
+  if (m_finished >= 0 && m_pending.open())
+    m_recording.journal->appendLater(formatMetrics({m_finished, metrics}));
+}
+
 }  // namespace msdbg::dump

@@ -30,6 +30,7 @@ class TrainingSide {
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) const;
   void kernelStarted(core::Iteration iteration, core::KernelId kernel);
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars);
+  void metricsGiven(core::Iteration iteration, const core::Scalars& metrics);
 
   void removeStatus() { m_status->remove(); }
 

@@ -62,6 +62,23 @@ TEST_CASE("Journal lines are read back as they were written") {
   CHECK_FALSE(journal.torn);
 }
 
+TEST_CASE("Metrics are read back by name and iteration, and of the same ones the last counts") {
+  const Journal journal = parseJournal(formatHeader({}) + "\n" +
+                                       formatMetrics({7, {{"val_loss", 0.1}, {"odd \"name\"/x", NAN}}}) +
+                                       "\n" + formatMetrics({3, {{"val_loss", -INFINITY}}}) + "\n" +
+                                       formatMetrics({7, {{"val_loss", 1.0 / 3}}}) + "\n");
+  CHECK(journal.badLines.empty());
+  CHECK(journal.metrics.size() == 2);
+  CHECK(journal.metrics.at("val_loss") == std::map<std::int64_t, double>{{3, -INFINITY}, {7, 1.0 / 3}});
+  CHECK(std::isnan(journal.metrics.at("odd \"name\"/x").at(7)));
+  for (const char* object :
+       {R"({"metrics":7})", R"({"metrics":{"iteration":1}})", R"({"metrics":{"iteration":"x","values":{}}})",
+        R"({"metrics":{"iteration":1,"values":{"a":[1]}}})"}) {
+    CAPTURE(object);
+    CHECK(parseJournal(withCheck(object) + "\n").badLines == std::vector<std::size_t>{1});
+  }
+}
+
 TEST_CASE("A journal torn at any byte of its last line loses that line only") {
   const std::string first = formatHeader({}) + "\n" + formatSegment(sampleLine()) + "\n";
   const std::string whole = first + formatEnd({}) + "\n";

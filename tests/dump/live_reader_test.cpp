@@ -241,6 +241,39 @@ TEST_CASE("Lines of every kind are taken in while a run is recorded") {
   CHECK_THAT(reader->damage()[0].what, Catch::Contains("does not follow the line before it"));
 }
 
+TEST_CASE("Metrics stand beside the last recorded iteration, also when it was read before they came") {
+  const TempDir folder;
+  dump::RecordOptions options;
+  options.every = 2;
+  Live live(folder / "run.msdbg", 0, 1, options);
+  live.recorder->metricsGiven(Iteration(0), {{"val_loss", 9}});  // there is no iteration yet
+  live.record(1);
+  const auto reader = openRun(live.run);
+  REQUIRE(sees(*reader, 0, 1));
+  CHECK_FALSE(reader->scalar(Rank(0), Iteration(0), "val_loss"));
+  live.recorder->metricsGiven(Iteration(0), {{"val_loss", 0.5}, {"other", 1}});
+  live.recorder->metricsGiven(Iteration(0), {{"val_loss", 0.25}});
+  feed(*live.recorder, live.graph, live.next++);                     // is not recorded
+  live.recorder->metricsGiven(Iteration(1), {{"val_loss", 0.125}});  // the newest one is still 0
+  live.record(1);
+  REQUIRE(sees(*reader, 0, 2));
+  CHECK(reader->scalar(Rank(0), Iteration(0), "val_loss") == 0.125);
+  CHECK(reader->scalar(Rank(0), Iteration(0), "other") == 1);
+  CHECK_FALSE(reader->scalar(Rank(0), Iteration(2), "val_loss"));
+  CHECK(reader->lastScalar(Rank(0), "val_loss") == 0.125);
+  const std::vector<std::string> names = reader->scalarNames();
+  CHECK(std::ranges::count(names, "val_loss") == 1);
+  CHECK(std::ranges::count(names, "loss") == 1);
+  live.recorder->metricsGiven(Iteration(2), {{"val_loss", 2}});  // after the last iteration
+  live.finish();
+  const auto growth = reader->refresh();
+  REQUIRE(growth.ok());
+  CHECK(growth->metrics);
+  CHECK(reader->scalar(Rank(0), Iteration(2), "val_loss") == 2);
+  CHECK(openRun(live.run)->scalar(Rank(0), Iteration(2), "val_loss") == 2);
+  CHECK(reader->damage().empty());
+}
+
 TEST_CASE("A run that is gone, or replaced by another one, is told; what is open stays readable") {
   const TempDir folder;
   const fs::path run = folder / "run.msdbg";

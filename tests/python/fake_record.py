@@ -281,6 +281,10 @@ class Recorder:
         self.iterations.append(now)
         self.now = None
 
+    def metric(self, name: str, value: float) -> None:
+        require(type(name) is str and name != "" and type(value) is float, f"metric({name}, {value})")
+        self.write("metric", [name, value])
+
     def failed_at(self, node: int) -> None:
         require(0 <= node < len(self.nodes), f"failed_at({node})")
         self.write("failed_at", node)

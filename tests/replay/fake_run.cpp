@@ -62,6 +62,10 @@ Result<Hash128> FakeRun::hash(Rank rank, Iteration iteration, TensorId tensor) {
 }
 
 std::optional<double> FakeRun::scalar(Rank rank, Iteration iteration, const std::string& name) {
+  if (const auto metric = said.find(name); metric != said.end() && rank == Rank(0)) {
+    const auto at = metric->second.find(iteration);
+    return at == metric->second.end() ? std::nullopt : std::optional(at->second);
+  }
   const auto series = scalars.find(name);
   if (series == scalars.end()) return rows.scalar(rank, iteration, name);
   const auto found = series->second.find({rank, iteration});
@@ -71,7 +75,15 @@ std::optional<double> FakeRun::scalar(Rank rank, Iteration iteration, const std:
 std::vector<std::string> FakeRun::scalarNames() {
   std::vector<std::string> names;
   for (const auto& [name, values] : scalars) names.push_back(name);
+  for (const auto& [name, values] : said) names.push_back(name);
   return names;
+}
+
+std::vector<replay::Metric> FakeRun::metrics(Rank rank) const {
+  std::vector<replay::Metric> list;
+  if (rank != Rank(0)) return list;
+  for (const auto& [name, values] : said) list.push_back({name, {values.begin(), values.end()}});
+  return list;
 }
 
 std::optional<double> FakeRun::lastScalar(Rank rank, const std::string& name) {

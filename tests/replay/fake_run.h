@@ -23,6 +23,7 @@ class FakeRun : public replay::Run, public replay::Growing {
   bool goesOn = false;
   std::map<std::string, std::string> sources;
   std::map<std::string, std::map<std::pair<core::Rank, core::Iteration>, double>> scalars;
+  std::map<std::string, std::map<core::Iteration, double>> said;  // metrics of rank 0
   std::vector<replay::Damage> lost;
   std::vector<replay::Gap> notRecorded;
 
@@ -61,6 +62,7 @@ class FakeRun : public replay::Run, public replay::Growing {
                                    core::TensorId tensor) override;
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) override;
   std::vector<std::string> scalarNames() override;
+  std::vector<replay::Metric> metrics(core::Rank rank) const override;
   std::optional<double> lastScalar(core::Rank rank, const std::string& name) override;
   std::vector<std::string> sourceFiles() const override;
   std::optional<std::string> sourceText(const std::string& file) const override;

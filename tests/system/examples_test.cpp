@@ -134,6 +134,12 @@ TEST_CASE("Every installed example builds, trains, and is recorded without a fau
     ++examples;
   }
   CHECK(examples == 6);
+  const auto metrics = infoOf(folder / "cnn.msdbg").at("metrics");  // its fit() evaluates
+  REQUIRE(metrics.size() == 4);
+  CHECK(metrics[3].at("name") == "val_loss");
+  CHECK(metrics[3].at("values").back().at("iteration") == 5);
+  CHECK_THAT(runCommand({installedMsdbg(), "check", (folder / "cnn.msdbg").string()}).out,
+             Catch::Contains("val_loss "));
   recordAndCheck(build / "ranks", 2, folder / "two.msdbg");
   recordAndCheck(build / "autoencoder", 2, folder / "waves.msdbg");
   explainTheNight(build / "night", folder / "whole_night.msdbg");

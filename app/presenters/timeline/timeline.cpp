@@ -50,9 +50,12 @@ void Timeline::grow() {
            (old.empty() || now->second[old.size() - 1] == old.back());
   });
   if (!onlyMore) m_series.clear();
+  if (before->metrics != m_facts->metrics)  // their values come after their iterations
+    std::erase_if(m_series,
+                  [&](const Series& series) { return m_facts->metrics.contains(series.key.scalar); });
   for (Series& series : m_series) series.complete = series.covers(*m_facts);
   if (before->scalars != m_facts->scalars) return takeQuantities();
-  if (!onlyMore) return choose();
+  if (!onlyMore || (m_key && (m_series.empty() || m_series.front().key != *m_key))) return choose();
   if (!m_key || m_reading || m_series.front().complete) return;
   m_sinceShown.start();
   readOn();
@@ -158,8 +161,10 @@ void Timeline::rebuildLines() {
     const std::vector<core::Iteration>& iterations = m_document.facts().iterations.at(rank);
     TimelineLine line{rank, {}};
     line.points.reserve(found->second.size());
+    const bool isMetric = m_facts->metrics.contains(series.key.scalar);  // its line goes from one to the next
     for (std::size_t i = 0; i < found->second.size(); ++i)
-      line.points.push_back({iterations[i], found->second.at(i, column)});
+      if (const auto value = found->second.at(i, column); value || !isMetric)
+        line.points.push_back({iterations[i], value});
     m_lines.push_back(std::move(line));
   }
   m_message = messageOf(series);

@@ -5,6 +5,7 @@
         with msdbg.scope("augment"):        # a name for operators outside modules
             x = augment(batch)
         msdbg.watch(x, "augmented")         # a value with a name of its own
+    msdbg.metric("val_loss", evaluate())    # a number beside the last iteration
 
     with msdbg.record("run.msdbg", level="ops"):    # in a notebook, where nobody started the process for us
         train()
@@ -19,7 +20,7 @@ from typing import Any, Iterator
 
 from msdbg import _state
 
-__all__ = ["open", "record", "scope", "step", "watch"]
+__all__ = ["metric", "open", "record", "scope", "step", "watch"]
 
 
 def step(number: int) -> None:
@@ -37,6 +38,20 @@ def watch(tensor: Any, name: str) -> Any:
     if _state.current is not None:
         _state.current.watch(tensor, name)
     return tensor
+
+
+def metric(name: str, value: Any) -> None:
+    """Records a number (or a tensor of one) beside the last complete iteration: of an evaluation, of an epoch. For rounds
+    rather than for each iteration; of the same name and iteration the last one counts; before the first iteration is complete
+    there is nothing that it could stand beside. TypeError, recorded or not, for what is no number or no name; ValueError for a
+    name that the recorder uses itself: loss, learning_rate, step, step_time."""
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"msdbg.metric(name, value) was given {name!r} as a name")
+    if name in ("loss", "learning_rate", "step", "step_time"):
+        raise ValueError(f"msdbg.metric: {name!r} is recorded with every iteration; call it val_loss, or what it is")
+    number = float(value)
+    if _state.current is not None:
+        _state.current.metric(name, number)
 
 
 def open(run: Any) -> Any:  # noqa: A001: the name that users know

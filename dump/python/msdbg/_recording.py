@@ -272,6 +272,10 @@ class Recording:
         if self.ready():
             self.guard(self.level.watch, tensor, name)
 
+    def metric(self, name: str, value: float) -> None:
+        if self.recorder is not None and not self.over:
+            self.guard(self.recorder.metric, name, value)
+
     def enter_scope(self, name: str) -> Callable[[], None]:
         enter: Optional[Callable[[str], Callable[[], None]]] = getattr(self.level, "enter_scope", None)
         return enter(name) if enter is not None else _nothing

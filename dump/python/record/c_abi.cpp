@@ -263,6 +263,10 @@ int msdbg_record_end(msdbg_recording* recording, const char* const* names, const
   });
 }
 
+int msdbg_record_metric(msdbg_recording* recording, const char* name, double value) {
+  return statusOf(recording, [&](auto& rank) { return rank.metric(text(name), value); });
+}
+
 int msdbg_record_failed_at(msdbg_recording* recording, std::int64_t node) {
   return statusOf(recording, [&](auto& rank) { return rank.failedAt(core::NodeId(node)); });
 }

@@ -220,6 +220,13 @@ PyObject* end(PyObject* self, PyObject* scalars) {
   return noneOr(status);
 }
 
+PyObject* metric(PyObject* self, PyObject* args) {
+  const char* name;
+  double value;
+  if (!PyArg_ParseTuple(args, "sd", &name, &value)) return nullptr;
+  return noneOr(msdbg_record_metric(recordingOf(self), name, value));
+}
+
 PyObject* failedAt(PyObject* self, PyObject* args) {
   long long node = -1;
   if (!PyArg_ParseTuple(args, "L", &node)) return nullptr;
@@ -284,6 +291,7 @@ PyMethodDef kMethods[] = {
     {"saw_same", sawSame, METH_VARARGS, "saw_same(tensor, other)"},
     {"keep", keep, METH_VARARGS, "keep(tensor, value) -> as saw"},
     {"end", end, METH_O, "end({name: number})"},
+    {"metric", metric, METH_VARARGS, "metric(name, number): beside the last complete iteration"},
     {"failed_at", failedAt, METH_VARARGS, "failed_at(node)"},
     {"finish", finish, METH_VARARGS, "finish(state, message, exit_status=-1)"},
     {"stop_hit", stopHit, METH_NOARGS, "The hit that ends the training (--stop-on-hit) -> \"\": none yet"},

@@ -346,6 +346,12 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
   return status;
 }
 
+Status ForeignRecording::metric(const std::string& name, double value) {
+  if (name.empty()) return Error(ErrorCode::kUsage, "metric: it has no name");
+  m_recorder->metricsGiven(core::Iteration(m_iterations - 1), {{name, value}});
+  return Ok{};
+}
+
 // Backward or an update ran: more than an evaluation after the last step.
 bool ForeignRecording::trained() const {
   return std::ranges::any_of(m_used.nodes, [&](NodeId node) {

@@ -54,6 +54,8 @@ class ForeignRecording {
   core::Status keep(core::TensorId tensor, const SeenValue& value);
   /// The norm of this rank's gradients, by their statistics, is among the scalars where it is not given.
   core::Status end(const core::Scalars& scalars);
+  /// Beside the last iteration that ended. kUsage: it has no name.
+  core::Status metric(const std::string& name, double value);
   /// The program is about to fail at this node, which finish() then says. kUsage: no iteration, no such node.
   core::Status failedAt(core::NodeId node);
   /// An iteration in progress is recorded as incomplete, unless the program finished and had done no more in

@@ -94,6 +94,10 @@ int msdbg_record_keep(msdbg_recording* recording, int64_t tensor, const void* da
 int msdbg_record_end(msdbg_recording* recording, const char* const* names, const double* values,
                      int32_t count);
 
+/* A number of the program's own beside the last complete iteration, of an evaluation. Before there is one:
+ * nothing. */
+int msdbg_record_metric(msdbg_recording* recording, const char* name, double value);
+
 /* The program is about to fail at this node, which ran in the iteration in progress: finish() says so. */
 int msdbg_record_failed_at(msdbg_recording* recording, int64_t node);
 /* `state`: finished, failed, stopped. The recording stays allocated: threads may still call. */

@@ -95,6 +95,20 @@ class RecordedRun : public Run,
     return m_reader->scalar(rank, iteration, name);
   }
   std::vector<std::string> scalarNames() override { return m_reader->scalarNames(); }
+  std::vector<Metric> metrics(Rank rank) const override {
+    std::vector<Metric> list;
+    const dump::Metrics* const told = m_reader->metrics(rank);
+    if (!told) return list;
+    // A line may have come to the disk where its iteration has not.
+    const core::IterationSet& recorded = iterationSet(rank);
+    for (const auto& [name, values] : *told) {
+      Metric metric{name, {}};
+      for (const auto& [iteration, value] : values)
+        if (recorded.contains(iteration)) metric.values.emplace_back(iteration, value);
+      if (!metric.values.empty()) list.push_back(std::move(metric));
+    }
+    return list;
+  }
   std::optional<double> lastScalar(Rank rank, const std::string& name) override {
     return m_reader->lastScalar(rank, name);
   }

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/gui/support/fake_document.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
+#include "tests/watchpoints/small_graph.h"
 
 namespace msdbg::app {
 namespace {
@@ -150,6 +152,35 @@ TEST_CASE("A timeline says why a statistic does not exist for a tensor") {
   CHECK(timeline.message().contains("activation functions"));
   timeline.setQuantity("statistic:no such");  // of another version: ignored
   CHECK(timeline.quantity().id == "statistic:share_dead_units");
+}
+
+TEST_CASE(
+    "A metric that comes after its iteration was shown joins the timeline, one line from value to value") {
+  auto made = test::filledRun(test::modelGraph(), 90);
+  made->goesOn = true;
+  made->ended = {};
+  test::FakeDocument opened(std::move(made));
+  Document& document = *opened.document;
+  Timeline timeline(document);
+  timeline.setQuantity("scalar:val_loss");  // nobody has said it yet
+  waitFor(timeline);
+  CHECK(timeline.quantity().id == "scalar:loss");
+  const auto comes = [&](std::int64_t iteration, double value) {
+    opened.run->will([=](test::FakeRun& run) { run.said["val_loss"][core::Iteration(iteration)] = value; });
+    REQUIRE(test::eventually([&] { return document.facts().metrics.contains("val_loss"); }));
+    REQUIRE(test::eventually([&] {
+      return !timeline.reading() && timeline.valueAt(core::Rank(0), core::Iteration(iteration)) == value;
+    }));
+  };
+  comes(29, 0.5);
+  CHECK(timeline.quantity().id == "scalar:val_loss");
+  comes(59, 0.25);
+  comes(29, 0.75);  // said anew
+  CHECK(valuesOf(timeline) == Values{{{0, 29}, "0.75"}, {{0, 59}, "0.25"}});
+  CHECK(timeline.message().isEmpty());
+  timeline.setQuantity("scalar:loss");
+  waitFor(timeline);
+  CHECK(valuesOf(timeline).size() == 90);
 }
 
 TEST_CASE("Damage costs its own part of a timeline and is named") {
