@@ -102,6 +102,19 @@ def test_a_mistake_is_named_by_its_line_and_rank(script: str, framework: str, la
     assert (Path(first["source"]["file"]).name, first["source"]["line"]) == (script, line_of_mistake(script))
 
 
+@pytest.mark.parametrize("script, framework, name, iterations",
+                         [("lightning_fit.py", "lightning", "val_loss", [5, 11]),
+                          ("transformers_trainer.py", "transformers", "eval_loss", [3, 7, 9])])
+def test_what_an_evaluation_finds_is_recorded(script: str, framework: str, name: str, iterations: list[int],
+                                              tmp_path: Path) -> None:
+    needs(framework)
+    path = tmp_path / "run.msdbg"
+    recorded(trained(script, [], tmp_path / "work"), "ops", path)
+    [values] = [metric["values"] for metric in described(path)["metrics"] if metric["name"] == name]
+    assert [value["iteration"] for value in values] == iterations
+    assert all(0 < value["value"] < 10 for value in values)
+
+
 def test_what_torchrun_starts_again_is_another_attempt(tmp_path: Path) -> None:
     path, again = tmp_path / "run.msdbg", tmp_path / "run-attempt2.msdbg"
     said = recorded(trained("elastic.py", [*TORCHRUN, "--max-restarts", "1"], tmp_path / "work"), "train", path)

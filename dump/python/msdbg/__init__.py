@@ -49,7 +49,7 @@ def metric(name: str, value: Any) -> None:
         raise TypeError(f"msdbg.metric(name, value) was given {name!r} as a name")
     if name in ("loss", "learning_rate", "step", "step_time"):
         raise ValueError(f"msdbg.metric: {name!r} is recorded with every iteration; call it val_loss, or what it is")
-    number = float(value)
+    number = float(value) if _state.current is None else _state.current.number_of(value)
     if _state.current is not None:
         _state.current.metric(name, number)
 

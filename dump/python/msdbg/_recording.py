@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _crash, _frameworks, _identity, _notes, _spikes, _stopping
+from msdbg import _arm, _crash, _evaluations, _frameworks, _identity, _notes, _spikes, _stopping
 from msdbg._by_hand import ByHand
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames, places_of
@@ -154,6 +154,7 @@ class Recording:
         if rank == 0 and ranks > 1 and not self.settings.launcher:
             _identity.tell_run(self.recorder.run_id())
         _crash.watch(self.settings.run, rank)
+        _evaluations.record(self)
         self.frames = Frames(self.recorder)
         self.graph = Graph(self.recorder, self.frames.own)
         self.values = Values(self.recorder, self.graph, self.names)
@@ -271,6 +272,16 @@ class Recording:
     def watch(self, tensor: Any, name: str) -> None:
         if self.ready():
             self.guard(self.level.watch, tensor, name)
+
+    def number_of(self, value: Any) -> float:
+        """float(value), of which nothing is recorded where it is a tensor."""
+        if self.level is None or self.over:
+            return float(value)
+        self.level.suspend()
+        try:
+            return float(value)
+        finally:
+            self.level.resume()
 
     def metric(self, name: str, value: float) -> None:
         if self.recorder is not None and not self.over:
