@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import os
 from typing import Any
 
+import built
 import pytest
 
 from checked import asked, recorded
 
 pytest.importorskip("torch")
+
+
+
+def read(run: Any) -> Any:
+    import msdbg
+
+    os.environ["MSDBG_PROGRAM"] = str(built.MSDBG)
+    return msdbg.open(run)
+
 
 PROGRAM = """
 import sys
@@ -50,3 +62,7 @@ def test_metrics_stand_beside_the_iteration_that_they_followed(tmp_path: Any, le
     assert metrics["val_accuracy"] == [{"iteration": 4, "value": 0.4}, {"iteration": 9, "value": 0.9},
                                        {"iteration": 11, "value": "nan"}]
     assert asked("check", run)["metrics"][0]["name"] == "val_accuracy"
+    table = read(run).metrics()
+    assert list(table.columns) == ["metric", "rank", "iteration", "value"] and len(table) == 5
+    assert list(table["iteration"]) == [4, 9, 11, 4, 9]
+    assert math.isnan(table["value"][2]) and list(table["value"])[:2] == [0.4, 0.9]

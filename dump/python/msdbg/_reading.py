@@ -87,6 +87,13 @@ class Run:
                 rows.append({"tensor": tensor["tensor"], **known, **numbers})
         return Table(rows)
 
+    def metrics(self) -> Table:
+        """A row for each number that the program gave beside an iteration (of an evaluation, of a round): metric, rank,
+        iteration, value. What all ranks said alike is the first one's."""
+        return Table([{"metric": metric["name"], "rank": metric["rank"], "iteration": each["iteration"],
+                       "value": _number(each["value"])}
+                      for metric in self.info().get("metrics", []) for each in metric["values"]])
+
     def tensor(self, name: str, iteration: int | None = None, rank: int | None = None) -> Any:
         """The values of a tensor, as a NumPy array; of the newest iteration that has them unless it is named.
         MsdbgError where they were not recorded, with what would record them, and where they could be computed
