@@ -100,7 +100,7 @@ class Growing {
 /// What the program said after iterations: the loss of an evaluation, the mean of a round.
 struct Metric {
   std::string name;
-  std::vector<std::pair<core::Iteration, double>> values;  // ascending; not empty
+  std::vector<std::pair<core::Iteration, double>> values;  // ascending; not empty; not all need be recorded
 };
 
 class Run : public watch::Source {

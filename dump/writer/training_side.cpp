@@ -399,10 +399,10 @@ void TrainingSide::iterationFinished(core::Iteration iteration, const core::Scal
   waitForRoom();
 }
 
-// Beside the last iteration that is recorded. No write of its own: it may be one of very many.
-void TrainingSide::metricsGiven(core::Iteration, const core::Scalars& metrics) {
-  if (m_finished >= 0 && m_pending.open())
-    m_recording.journal->appendLater(formatMetrics({m_finished, metrics}));
+// Of an iteration that is not recorded too. No write of its own: it may be one of very many.
+void TrainingSide::metricsGiven(core::Iteration iteration, const core::Scalars& metrics) {
+  if (iteration.valid() && m_pending.open())
+    m_recording.journal->appendLater(formatMetrics({iteration.value, metrics}));
 }
 
 }  // namespace msdbg::dump

@@ -241,23 +241,24 @@ TEST_CASE("Lines of every kind are taken in while a run is recorded") {
   CHECK_THAT(reader->damage()[0].what, Catch::Contains("does not follow the line before it"));
 }
 
-TEST_CASE("Metrics stand beside the last recorded iteration, also when it was read before they came") {
+TEST_CASE("Metrics stand beside their iteration, recorded or not, also when it was read before they came") {
   const TempDir folder;
   dump::RecordOptions options;
   options.every = 2;
   Live live(folder / "run.msdbg", 0, 1, options);
-  live.recorder->metricsGiven(Iteration(0), {{"val_loss", 9}});  // there is no iteration yet
+  live.recorder->metricsGiven(Iteration(), {{"val_loss", 9}});  // there is no iteration yet
   live.record(1);
   const auto reader = openRun(live.run);
   REQUIRE(sees(*reader, 0, 1));
   CHECK_FALSE(reader->scalar(Rank(0), Iteration(0), "val_loss"));
   live.recorder->metricsGiven(Iteration(0), {{"val_loss", 0.5}, {"other", 1}});
   live.recorder->metricsGiven(Iteration(0), {{"val_loss", 0.25}});
-  feed(*live.recorder, live.graph, live.next++);                     // is not recorded
-  live.recorder->metricsGiven(Iteration(1), {{"val_loss", 0.125}});  // the newest one is still 0
+  feed(*live.recorder, live.graph, live.next++);  // is not recorded
+  live.recorder->metricsGiven(Iteration(1), {{"val_loss", 0.125}});
   live.record(1);
   REQUIRE(sees(*reader, 0, 2));
-  CHECK(reader->scalar(Rank(0), Iteration(0), "val_loss") == 0.125);
+  CHECK(reader->scalar(Rank(0), Iteration(0), "val_loss") == 0.25);
+  CHECK(reader->scalar(Rank(0), Iteration(1), "val_loss") == 0.125);
   CHECK(reader->scalar(Rank(0), Iteration(0), "other") == 1);
   CHECK_FALSE(reader->scalar(Rank(0), Iteration(2), "val_loss"));
   CHECK(reader->lastScalar(Rank(0), "val_loss") == 0.125);

@@ -155,16 +155,23 @@ void Timeline::rebuildLines() {
   }
   const Series& series = m_series.front();
   const std::size_t column = quantity().column;
+  if (const auto metric = m_facts->metrics.find(series.key.scalar); metric != m_facts->metrics.end()) {
+    // Said now and then: a line goes from one to the next, also where an iteration is not recorded.
+    for (const auto& [rank, values] : metric->second) {
+      TimelineLine line{rank, {}};
+      for (const auto& [iteration, value] : values) line.points.push_back({iteration, value});
+      m_lines.push_back(std::move(line));
+    }
+    return m_message.clear();
+  }
   for (const core::Rank rank : m_document.facts().ranks) {
     const auto found = series.ranks.find(rank);
     if (found == series.ranks.end()) continue;
     const std::vector<core::Iteration>& iterations = m_document.facts().iterations.at(rank);
     TimelineLine line{rank, {}};
     line.points.reserve(found->second.size());
-    const bool isMetric = m_facts->metrics.contains(series.key.scalar);  // its line goes from one to the next
     for (std::size_t i = 0; i < found->second.size(); ++i)
-      if (const auto value = found->second.at(i, column); value || !isMetric)
-        line.points.push_back({iterations[i], value});
+      line.points.push_back({iterations[i], found->second.at(i, column)});
     m_lines.push_back(std::move(line));
   }
   m_message = messageOf(series);

@@ -48,8 +48,13 @@ def metric(name: str, value: Any) -> None:
     if not isinstance(name, str) or not name:
         raise TypeError(f"msdbg.metric(name, value) was given {name!r} as a name")
     if name in ("loss", "learning_rate", "step", "step_time"):
-        raise ValueError(f"msdbg.metric: {name!r} is recorded with every iteration; call it val_loss, or what it is")
-    number = float(value) if _state.current is None else _state.current.number_of(value)
+        raise ValueError(f"msdbg.metric: {name!r} is recorded with every iteration; give what you have another name")
+    if not _state.is_name(name):
+        raise ValueError(f"msdbg.metric: {name!r} is no name that can be written")
+    try:
+        number = float(value) if _state.current is None else _state.current.number_of(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise type(error)(f"msdbg.metric: {name} is to be a number, or a tensor of one: {error}") from None
     if _state.current is not None:
         _state.current.metric(name, number)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Iterable, Tuple
 
+from msdbg import _state
+
 # Where Lightning calls the hooks of callbacks; the second name is of the older package.
 _LIGHTNING = ("lightning.pytorch.trainer.call", "pytorch_lightning.trainer.call")
 
@@ -19,9 +21,12 @@ def record(recording: Any) -> None:
             recording.patches.wrap(call, "_call_callback_hooks", lambda hooks: _hooks(recording, hooks))
 
 
-def _give(recording: Any, numbers: Iterable[Tuple[Any, Any]], prefix: str) -> None:
+_VALIDATION = ("val_", "val/", "valid_", "valid/", "validation_", "validation/")  # "value_loss" is a training's
+
+
+def _give(recording: Any, numbers: Iterable[Tuple[Any, Any]], *prefixes: str) -> None:
     for name, number in numbers:
-        if isinstance(name, str) and name.startswith(prefix) and (isinstance(number, (int, float)) or _is_one(number)):
+        if isinstance(name, str) and name.startswith(prefixes) and _state.is_name(name) and (isinstance(number, (int, float)) or _is_one(number)):
             recording.metric(name, recording.number_of(number))
 
 
@@ -41,6 +46,6 @@ def _log(recording: Any, log: Callable[..., Any]) -> Callable[..., Any]:
 def _hooks(recording: Any, hooks: Callable[..., Any]) -> Callable[..., Any]:
     def called(trainer: Any, hook: str, *arguments: Any, **named: Any) -> Any:
         if hook == "on_validation_end" and not getattr(trainer, "sanity_checking", False):
-            recording.guard(_give, recording, list(trainer.callback_metrics.items()), "val")
+            recording.guard(_give, recording, list(trainer.callback_metrics.items()), *_VALIDATION)
         return hooks(trainer, hook, *arguments, **named)
     return called

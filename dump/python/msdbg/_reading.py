@@ -3,6 +3,7 @@ without torch. Values need NumPy."""
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import shutil
@@ -87,12 +88,13 @@ class Run:
                 rows.append({"tensor": tensor["tensor"], **known, **numbers})
         return Table(rows)
 
-    def metrics(self) -> Table:
-        """A row for each number that the program gave beside an iteration (of an evaluation, of a round): metric, rank,
+    def metrics(self, names: str = "*") -> Table:
+        """Of the metrics that a name or a glob means: a row for each number that the program gave beside an iteration (of an evaluation, of a round): metric, rank,
         iteration, value. What all ranks said alike is the first one's."""
         return Table([{"metric": metric["name"], "rank": metric["rank"], "iteration": each["iteration"],
                        "value": _number(each["value"])}
-                      for metric in self.info().get("metrics", []) for each in metric["values"]])
+                      for metric in self.info().get("metrics", []) if fnmatch.fnmatchcase(metric["name"], names)
+                      for each in metric["values"]])
 
     def tensor(self, name: str, iteration: int | None = None, rank: int | None = None) -> Any:
         """The values of a tensor, as a NumPy array; of the newest iteration that has them unless it is named.

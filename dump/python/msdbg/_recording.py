@@ -279,7 +279,7 @@ class Recording:
             return float(value)
         self.level.suspend()
         try:
-            return float(value)
+            return float(value.detach() if hasattr(value, "untyped_storage") else value)
         finally:
             self.level.resume()
 

@@ -336,6 +336,7 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
     }
   }
   ++m_iterations;
+  m_ended = m_iteration;
   // Where training went on with another loss, that: "loss/1".
   const auto loss = std::ranges::find_if(scalars, [](const auto& scalar) {
     return scalar.first == "loss" || scalar.first.starts_with("loss/");
@@ -348,7 +349,7 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
 
 Status ForeignRecording::metric(const std::string& name, double value) {
   if (name.empty()) return Error(ErrorCode::kUsage, "metric: it has no name");
-  m_recorder->metricsGiven(core::Iteration(m_iterations - 1), {{name, value}});
+  m_recorder->metricsGiven(m_ended, {{name, value}});
   return Ok{};
 }
 

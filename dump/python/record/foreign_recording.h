@@ -109,6 +109,7 @@ class ForeignRecording {
   bool m_stale = false;  // a definition that m_graph has is another now
   bool m_finished = false, m_saidVersions = false;
   std::int64_t m_iterations = 0, m_versions = 0;
+  core::Iteration m_ended;  // the last one; invalid: none has
 
   core::Iteration m_iteration;  // in progress; not valid: none
   bool m_selected = false;      // it is recorded

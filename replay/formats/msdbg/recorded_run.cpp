@@ -99,14 +99,7 @@ class RecordedRun : public Run,
     std::vector<Metric> list;
     const dump::Metrics* const told = m_reader->metrics(rank);
     if (!told) return list;
-    // A line may have come to the disk where its iteration has not.
-    const core::IterationSet& recorded = iterationSet(rank);
-    for (const auto& [name, values] : *told) {
-      Metric metric{name, {}};
-      for (const auto& [iteration, value] : values)
-        if (recorded.contains(iteration)) metric.values.emplace_back(iteration, value);
-      if (!metric.values.empty()) list.push_back(std::move(metric));
-    }
+    for (const auto& [name, values] : *told) list.push_back({name, {values.begin(), values.end()}});
     return list;
   }
   std::optional<double> lastScalar(Rank rank, const std::string& name) override {
