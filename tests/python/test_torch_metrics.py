@@ -44,12 +44,13 @@ for step in range(12):
         msdbg.metric("val_loss", found)
         msdbg.metric("val_accuracy", step / 10)
 msdbg.metric("val_accuracy", float("nan"))
-for wrong in ((lambda: msdbg.metric("loss", 1.0)), (lambda: msdbg.metric("x", "no number"))):
+for name, value in (("loss", 1.0), ("x", "no number"), ("x", None), ("x", torch.ones(2)), ("nul\\0", 1.0),
+                    ("half\\ud800", 1.0), ("", 1.0)):
     try:
-        wrong()
-        sys.exit("was taken")
-    except ValueError:
-        pass
+        msdbg.metric(name, value)
+        sys.exit(f"{name!r}, {value!r} was taken")
+    except (TypeError, ValueError) as error:
+        assert str(error).startswith("msdbg.metric"), error
 """
 
 

@@ -54,7 +54,8 @@ def metric(name: str, value: Any) -> None:
     try:
         number = float(value) if _state.current is None else _state.current.number_of(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise type(error)(f"msdbg.metric: {name} is to be a number, or a tensor of one: {error}") from None
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"msdbg.metric: {name} is to be a number, or a tensor of one: {error}") from None
     if _state.current is not None:
         _state.current.metric(name, number)
 

@@ -9,6 +9,7 @@ from msdbg import _state
 
 # Where Lightning calls the hooks of callbacks; the second name is of the older package.
 _LIGHTNING = ("lightning.pytorch.trainer.call", "pytorch_lightning.trainer.call")
+_VALIDATION = ("val_", "val/", "valid_", "valid/", "validation_", "validation/")  # "value_loss" is a training's
 
 
 def record(recording: Any) -> None:
@@ -21,12 +22,10 @@ def record(recording: Any) -> None:
             recording.patches.wrap(call, "_call_callback_hooks", lambda hooks: _hooks(recording, hooks))
 
 
-_VALIDATION = ("val_", "val/", "valid_", "valid/", "validation_", "validation/")  # "value_loss" is a training's
-
-
 def _give(recording: Any, numbers: Iterable[Tuple[Any, Any]], *prefixes: str) -> None:
     for name, number in numbers:
-        if isinstance(name, str) and name.startswith(prefixes) and _state.is_name(name) and (isinstance(number, (int, float)) or _is_one(number)):
+        wanted = isinstance(name, str) and name.startswith(prefixes) and _state.is_name(name)
+        if wanted and (isinstance(number, (int, float)) or _is_one(number)):
             recording.metric(name, recording.number_of(number))
 
 

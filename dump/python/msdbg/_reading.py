@@ -89,8 +89,8 @@ class Run:
         return Table(rows)
 
     def metrics(self, names: str = "*") -> Table:
-        """Of the metrics that a name or a glob means: a row for each number that the program gave beside an iteration (of an evaluation, of a round): metric, rank,
-        iteration, value. What all ranks said alike is the first one's."""
+        """Of the metrics that a name or a glob means: a row for each number that the program gave beside an iteration
+        (of an evaluation, of a round): metric, rank, iteration, value. What all ranks said alike is the first one's."""
         return Table([{"metric": metric["name"], "rank": metric["rank"], "iteration": each["iteration"],
                        "value": _number(each["value"])}
                       for metric in self.info().get("metrics", []) if fnmatch.fnmatchcase(metric["name"], names)
