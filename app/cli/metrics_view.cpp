@@ -32,13 +32,14 @@ Json metricsJson(const replay::Run& run) {
 std::string metricsText(const replay::Run& run) {
   const std::vector<replay::MetricCourse> courses = replay::metricCourses(run);
   if (courses.empty()) return "";
-  Table table(
-      {"metric", ">rank", ">values", ">first", ">last", ">lowest (iteration)", ">highest (iteration)"});
+  Table table({"metric", ">rank", ">values", ">first", ">last", ">lowest (iteration)", ">highest (iteration)",
+               "NaN or Inf"});
   for (const replay::MetricCourse& course : courses)
     table.row({core::printable(course.metric.name), std::to_string(course.rank.value),
                groupedNumber(static_cast<std::int64_t>(course.metric.values.size())),
                core::formatShort(course.first(), 5), core::formatShort(course.last(), 5),
-               extremeText(course.lowest), extremeText(course.highest)});
+               extremeText(course.lowest), extremeText(course.highest),
+               course.firstNonFinite ? fmt::format("from iteration {}", course.firstNonFinite->value) : ""});
   return table.text();
 }
 

@@ -5,16 +5,22 @@
 #include "core_engine/ops/op.h"
 
 namespace msdbg::core {
-std::vector<bool> leadingToLosses(const Graph& graph) {
+
+/// As leadingToLosses(), but for ways through the nodes of `closed`.
+static std::vector<bool> leadingPast(const Graph& graph, const std::vector<bool>& closed) {
   std::vector<bool> leads(graph.tensors().size());
   for (const TensorInfo& info : graph.tensors()) leads[info.id.index()] = info.role == TensorRole::kLoss;
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& node = graph.nodes()[i];
-    if (node.phase != Phase::kForward) continue;
+    if (node.phase != Phase::kForward || closed[node.id.index()]) continue;
     if (std::ranges::any_of(node.outputs, [&](TensorId output) { return leads[output.index()]; }))
       for (const TensorId input : node.inputs) leads[input.index()] = true;
   }
   return leads;
+}
+
+std::vector<bool> leadingToLosses(const Graph& graph) {
+  return leadingPast(graph, std::vector<bool>(graph.nodes().size()));
 }
 
 namespace {
@@ -112,19 +118,6 @@ bool isAllZero(const Graph& graph, TensorId tensor) {
 bool multipliesByZero(const Graph& graph, const Node& node) {
   return node.phase == Phase::kForward && node.opType == "Mul" &&
          std::ranges::any_of(node.inputs, [&](TensorId input) { return isAllZero(graph, input); });
-}
-
-/// As leadingToLosses(), but for ways through `zeros`.
-std::vector<bool> leadingPast(const Graph& graph, const std::vector<bool>& zeros) {
-  std::vector<bool> leads(graph.tensors().size());
-  for (const TensorInfo& info : graph.tensors()) leads[info.id.index()] = info.role == TensorRole::kLoss;
-  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
-    const Node& node = graph.nodes()[i];
-    if (node.phase != Phase::kForward || zeros[node.id.index()]) continue;
-    if (std::ranges::any_of(node.outputs, [&](TensorId output) { return leads[output.index()]; }))
-      for (const TensorId input : node.inputs) leads[input.index()] = true;
-  }
-  return leads;
 }
 
 /// The first of `zeros` that the parameter leads to.

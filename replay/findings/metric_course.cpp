@@ -24,8 +24,9 @@ std::string extremeText(const char* which, const MetricCourse::Extreme& extreme)
 }
 
 MetricCourse courseOf(core::Rank rank, Metric metric) {
-  MetricCourse course{rank, std::move(metric), {}, {}};
+  MetricCourse course{rank, std::move(metric), {}, {}, {}};
   for (const auto& value : course.metric.values) {
+    if (!std::isfinite(value.second) && !course.firstNonFinite) course.firstNonFinite = value.first;
     if (!std::isfinite(value.second)) continue;
     if (!course.lowest || value.second < course.lowest->second) course.lowest = value;
     if (!course.highest || value.second > course.highest->second) course.highest = value;
@@ -51,6 +52,7 @@ std::string MetricCourse::text() const {
   const bool highIsGood = !lowIsGood && speaksOf(metric.name, {"acc"});
   if (!highIsGood) text += extremeText("lowest", lowest);
   if (!lowIsGood) text += extremeText("highest", highest);
+  if (firstNonFinite) text += fmt::format(", NaN or Inf first in iteration {}", firstNonFinite->value);
   return text;
 }
 
