@@ -15,6 +15,18 @@ constexpr int kShowEveryMs = 100;  // partial lines
 constexpr std::size_t kKeptBytes = 64 << 20;
 constexpr std::size_t kMarkLines = 5;
 
+/// Said now and then: a line goes from one to the next, also where an iteration is not recorded. It reaches
+/// over the whole run, where the cursor may stand.
+std::vector<TimelinePoint> pointsOfMetric(const std::vector<std::pair<core::Iteration, double>>& values,
+                                          const std::vector<core::Iteration>& recorded) {
+  std::vector<TimelinePoint> points;
+  for (const auto& [iteration, value] : values) points.push_back({iteration, value});
+  if (recorded.empty() || points.empty()) return points;
+  if (recorded.front() < points.front().iteration) points.insert(points.begin(), {recorded.front(), {}});
+  if (points.back().iteration < recorded.back()) points.push_back({recorded.back(), {}});
+  return points;
+}
+
 }  // namespace
 
 Timeline::Timeline(Document& document, QObject* parent)
@@ -156,12 +168,8 @@ void Timeline::rebuildLines() {
   const Series& series = m_series.front();
   const std::size_t column = quantity().column;
   if (const auto metric = m_facts->metrics.find(series.key.scalar); metric != m_facts->metrics.end()) {
-    // Said now and then: a line goes from one to the next, also where an iteration is not recorded.
-    for (const auto& [rank, values] : metric->second) {
-      TimelineLine line{rank, {}};
-      for (const auto& [iteration, value] : values) line.points.push_back({iteration, value});
-      m_lines.push_back(std::move(line));
-    }
+    for (const auto& [rank, values] : metric->second)
+      m_lines.push_back({rank, pointsOfMetric(values, m_facts->iterations.at(rank))});
     return m_message.clear();
   }
   for (const core::Rank rank : m_document.facts().ranks) {

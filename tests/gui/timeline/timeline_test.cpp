@@ -176,7 +176,8 @@ TEST_CASE(
   CHECK(timeline.quantity().id == "scalar:val_loss");
   comes(59, 0.25);
   comes(29, 0.75);  // said anew
-  CHECK(valuesOf(timeline) == Values{{{0, 29}, "0.75"}, {{0, 59}, "0.25"}});
+  CHECK(valuesOf(timeline) ==
+        Values{{{0, 0}, "-"}, {{0, 29}, "0.75"}, {{0, 59}, "0.25"}, {{0, 89}, "-"}});  // over the whole run
   CHECK(timeline.message().isEmpty());
   timeline.setQuantity("scalar:loss");
   waitFor(timeline);
