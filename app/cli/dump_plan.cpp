@@ -67,9 +67,10 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
     return Error(ErrorCode::kUsage,
                  fmt::format("dump: either the model {} or a program, not both", model.model));
   if (model.givesModelOptions())
-    return Error(ErrorCode::kUsage,
-                 "dump: --data, --batch, --lr, --dropout and sizes are for models; give a program's own "
-                 "options behind its name");
+    return Error(
+        ErrorCode::kUsage,
+        "dump: --data, --batch, --lr, --dropout, --precision and sizes are for models; give a program's own "
+        "options behind its name");
   MSDBG_TRY(options.python.check());
   MSDBG_TRY(checkPythonTakes(options, context.program));
   plan.program = context.program;

@@ -17,7 +17,7 @@ std::span<const SizeOption> sizeOptions() {
 
 bool ModelSettings::givesModelOptions() const {
   const bool sized = std::ranges::any_of(sizeOptions(), [&](const auto& o) { return given(o) != 0; });
-  return sized || batch || lr || dropout || !data.empty();
+  return sized || batch || lr || dropout || precision || !data.empty();
 }
 
 std::int64_t ModelSettings::given(const SizeOption& option) const {
@@ -35,6 +35,11 @@ void ModelSettings::addOptions(CLI::App& app) {
       ->type_name("N");
   app.add_option("--lr", lr, "learning rate (default: the model's)")->type_name("X");
   app.add_option("--dropout", dropout, "alexnet: dropout after its first two Gemms")->type_name("P");
+  app.add_option("--precision", precision,
+                 "mixed precision: products in bf16 or fp16 with sums in float32, parameters and the rest in "
+                 "float32; "
+                 "of fp16 the loss is scaled (default: fp32)")
+      ->type_name("fp32|bf16|fp16");
   for (const SizeOption& option : sizeOptions())
     app.add_option(std::string(option.name), size[option.name], std::string(option.doc))
         ->type_name("N")

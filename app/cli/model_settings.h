@@ -29,6 +29,7 @@ struct ModelSettings {
   std::string model, data;            // data empty: the model's own
   std::optional<std::int64_t> batch;  // global: over all ranks
   std::optional<double> lr, dropout;
+  std::optional<std::string> precision;
   std::map<std::string_view, std::int64_t> size;  // by SizeOption::name; 0 or absent: not given
 
   void addOptions(CLI::App& app);

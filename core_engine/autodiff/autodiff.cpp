@@ -12,15 +12,18 @@ namespace {
 /// which may move the tables.
 class ReverseMode : private GradientBuilder {
  public:
-  ReverseMode(Graph& graph, TensorId loss)
-      : m_graph(graph), m_loss(loss), m_forwardNodes(graph.nodes().size()) {}
+  ReverseMode(Graph& graph, TensorId loss, TensorId scale)
+      : m_graph(graph), m_loss(loss), m_scale(scale), m_forwardNodes(graph.nodes().size()) {}
 
   Result<std::map<TensorId, TensorId>> run(double seed) {
     markWanted();
     if (!m_wanted[m_loss.index()])
       return Error(ErrorCode::kUsage, "loss " + m_graph.tensor(m_loss).name +
                                           " depends on no trainable parameter" + whatStops());
-    m_contributions[m_loss].push_back({m_forwardNodes, addSeed(seed)});
+    m_current = m_graph.tensor(m_loss).producer;
+    Value begin = addSeed(seed);
+    if (m_scale.valid()) begin = apply1("Mul", {begin, Value(m_graph, m_scale)});
+    m_contributions[m_loss].push_back({m_forwardNodes, begin});
     for (std::size_t i = m_forwardNodes; i-- > 0;) {
       MSDBG_TRY(visit(NodeId(static_cast<std::int64_t>(i))));
     }
@@ -187,7 +190,7 @@ class ReverseMode : private GradientBuilder {
   }
 
   Graph& m_graph;
-  TensorId m_loss;
+  TensorId m_loss, m_scale;
   std::size_t m_forwardNodes;
   std::vector<bool> m_wanted;
   NodeId m_current;
@@ -198,14 +201,14 @@ class ReverseMode : private GradientBuilder {
 
 }  // namespace
 
-Result<std::map<TensorId, TensorId>> addGradients(Graph& graph, TensorId loss, double seed) {
+Result<std::map<TensorId, TensorId>> addGradients(Graph& graph, TensorId loss, double seed, TensorId scale) {
   const TensorInfo& info = graph.tensor(loss);
   if (!info.producer.valid() || !info.shape.known() || info.shape.elements() != 1 || !isFloating(info.dtype))
     return Error(ErrorCode::kUsage, "loss " + info.fullName() +
                                         " must be one floating-point number, but is " +
                                         std::string(dtypeName(info.dtype)) + info.shape.text());
   try {
-    return ReverseMode(graph, loss).run(seed);
+    return ReverseMode(graph, loss, scale).run(seed);
   } catch (const BuildError& error) {
     return Error(ErrorCode::kInternal, error.what());
   }

@@ -30,6 +30,9 @@ const KernelRow* findRow(std::string_view opType) {
 std::string objection(const KernelRow& row, const TensorInfo& tensor) {
   if (!tensor.shape.known()) return tensor.fullName() + " has unknown dimensions";
   if (tensor.shape.elements() == 0) return tensor.fullName() + " is empty";
+  if (isRounded(tensor.dtype))
+    return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) +
+           ": computed in float32 and rounded";
   if (row.dtypes == DTypes::kFloat32 && isFloating(tensor.dtype) && tensor.dtype != DType::Float32)
     return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) +
            "; the fast kernel computes in float32";

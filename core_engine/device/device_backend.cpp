@@ -50,6 +50,9 @@ const DeviceKernelRow* findRow(std::string_view opType) {
 std::string objection(const DeviceKernelRow& row, const TensorInfo& tensor) {
   if (!tensor.shape.known()) return tensor.fullName() + " has unknown dimensions";
   if (tensor.shape.elements() == 0) return tensor.fullName() + " is empty";
+  if (isRounded(tensor.dtype))
+    return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) +
+           ": computed in float32 and rounded";
   if (!row.anyDtype && isFloating(tensor.dtype) && tensor.dtype != DType::Float32)
     return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) +
            "; the kernel computes in float32";

@@ -187,6 +187,10 @@ class Graph {
   /// A parameter of one's own in the open scope, trainable; `dtype`: the graph's floating dtype unless given.
   class Value parameter(std::string name, Shape shape, const Init& init, std::optional<DType> dtype = {},
                         std::source_location where = std::source_location::current());
+  /// Mixed precision of what is built from now on (precision.h): products in float16 or bfloat16, with sums
+  /// in float32; Float32 ends it. Throws BuildError for another dtype, and where the graph is not of float32.
+  void mixedPrecision(DType lower, std::source_location where = std::source_location::current());
+  std::optional<DType> lowerPrecision() const { return m_lower; }
   [[nodiscard("a scope names what is built while it lives: auto scope = graph.scope(…)")]] class Scope scope(
       std::string name, std::source_location where = std::source_location::current());
 
@@ -207,6 +211,7 @@ class Graph {
   std::string nextNodeName(const std::string& scope, const std::string& opType);
   std::string m_name;
   DType m_floating;
+  std::optional<DType> m_lower;  // while it is built
   std::int64_t m_version = 0;
   std::vector<Node> m_nodes;
   std::vector<TensorInfo> m_tensors;

@@ -91,7 +91,7 @@ Graph Graph::withFloatingDType(DType dtype) const {
   Graph graph = *this;
   graph.m_floating = dtype;
   for (TensorInfo& info : graph.m_tensors)
-    if (isComputedFloating(info.dtype)) info.dtype = dtype;
+    if (isComputedFloating(info.dtype) || isRounded(info.dtype)) info.dtype = dtype;
   for (Node& node : graph.m_nodes) {
     const auto to = node.attributes.find("to");
     const bool chooses = node.opType == "Cast" || node.opType == "OneHot";

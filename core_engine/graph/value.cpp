@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/precision.h"
 #include "core_engine/ops/op.h"
 
 namespace msdbg::core {
@@ -109,9 +110,9 @@ void checkInputs(const Graph& graph, std::span<const FrameId> frames, const OpDe
   }
 }
 
-std::vector<TensorType> typesOf(std::span<const Value> inputs) {
+std::vector<TensorType> typesOf(std::span<const Value> inputs, std::span<const DType> dtypes) {
   std::vector<TensorType> types;
-  for (const Value& input : inputs) types.push_back({input.dtype(), input.shape()});
+  for (std::size_t i = 0; i < inputs.size(); ++i) types.push_back({dtypes[i], inputs[i].shape()});
   return types;
 }
 
@@ -137,7 +138,8 @@ std::vector<TensorInfo> outputsOf(const OpDef& op, std::span<const Value> inputs
 
 TensorInfo sourceInfo(Graph& graph, const std::string& name, Shape shape, DType dtype, TensorRole role,
                       const std::source_location& where) {
-  if (!isComputed(dtype)) fail(graph, framesAt(graph, where), name + ": " + notComputed(dtype));
+  const bool made = role == TensorRole::kConstant && isRounded(dtype);
+  if (!isComputed(dtype) && !made) fail(graph, framesAt(graph, where), name + ": " + notComputed(dtype));
   TensorInfo info;
   info.name = graph.uniqueName(graph.scopePath() + "/" + name);
   info.dtype = dtype;
@@ -159,14 +161,16 @@ std::vector<Value> applyOp(std::string_view opType, std::span<const Value> input
   const std::vector<FrameId> frames = framesAt(graph, where);
   const OpDef& op = opOrFail(graph, frames, opType);
   checkInputs(graph, frames, op, inputs);
-  auto types = op.infer(typesOf(inputs), attributes);
+  const std::vector<DType> dtypes = dtypesRead(opType, inputs);
+  auto types = op.infer(typesOf(inputs, dtypes), attributes);
   if (!types.ok()) fail(graph, frames, types.error().message());
   for (const TensorType& type : *types) checkSize(graph, frames, opType, type.shape);
+  const std::vector<Value> read = castTo(dtypes, inputs, frames);
   std::vector<TensorId> ids;
-  for (const Value& input : inputs) ids.push_back(input.id());
+  for (const Value& input : read) ids.push_back(input.id());
   const NodeId node =
       graph.addNode(std::string(opType), graph.scopePath(), Phase::kForward, std::move(ids),
-                    std::move(attributes), outputsOf(op, inputs, std::move(types).value()), frames);
+                    std::move(attributes), outputsOf(op, read, std::move(types).value()), frames);
   std::vector<Value> outputs;
   for (const TensorId id : graph.node(node).outputs) outputs.emplace_back(graph, id);
   return outputs;
@@ -232,6 +236,18 @@ Value Graph::parameter(std::string name, Shape shape, const Init& init, std::opt
          "parameter " + name + " is " + std::string(dtypeName(type)) +
              ", but only floating-point numbers train");
   return core::parameter(*this, name, std::move(shape), type, init, where);
+}
+
+void Graph::mixedPrecision(DType lower, std::source_location where) {
+  checkOpen(*this, where);
+  const std::string what = "graph " + m_name + ": mixedPrecision: ";
+  if (lower != DType::Float32 && !isRounded(lower))
+    throw BuildError(what + "bfloat16, float16 or float32 (none) is needed, not " +
+                     std::string(dtypeName(lower)) + lineOf(where));
+  if (m_floating != DType::Float32 && isRounded(lower))
+    throw BuildError(what + "the graph is of " + std::string(dtypeName(m_floating)) + ", not of float32" +
+                     lineOf(where));
+  m_lower = isRounded(lower) ? std::optional(lower) : std::nullopt;
 }
 
 Scope Graph::scope(std::string name, std::source_location where) { return {*this, std::move(name), where}; }

@@ -154,7 +154,9 @@ class Verifier {
       types.push_back({m_graph.tensor(id).dtype, m_graph.tensor(id).shape});
       if (!types.back().shape.known()) return;  // nothing can be inferred
     }
-    if (!hasComputedDTypes(m_graph, node)) return;  // no kernel of ours made this
+    const auto computed = [](const TensorType& type) { return isComputed(type.dtype); };
+    if (!std::ranges::all_of(types, computed) || !hasComputedDTypes(m_graph, node))
+      return;  // somebody else's kernel may have made this
     const auto inferred = op.infer(types, node.attributes);
     if (!inferred.ok()) return fail(nameOf(node), "is not valid: " + inferred.error().message());
     if (inferred->size() != node.outputs.size())

@@ -7,7 +7,7 @@ namespace msdbg::core {
 namespace {
 
 Value alexnet(Graph& g, const ModelOptions& options) {
-  checkModelOptions(g, options, true);
+  applyModelOptions(g, options, true);
   Value x = g.input("x", {options.batch, 3, 32, 32}, options.dtype);
   const Value label = g.input("label", {options.batch}, DType::Int64);
   {

@@ -17,13 +17,14 @@ const ModelInfo* findModel(std::string_view name) {
   return found == models.end() ? nullptr : &*found;
 }
 
-void checkModelOptions(const Graph& graph, const ModelOptions& options, bool hasDropout) {
+void applyModelOptions(Graph& graph, const ModelOptions& options, bool hasDropout) {
   if (options.batch < 1) throw BuildError("a model needs a batch of 1 row or more");
   if (options.dtype != graph.floatingDType())
     throw BuildError("the model is to be " + std::string(dtypeName(options.dtype)) + " but its graph is " +
                      std::string(dtypeName(graph.floatingDType())));
   if (!(options.dropout >= 0 && options.dropout < 1)) throw BuildError("dropout is a probability in [0, 1)");
   if (options.dropout > 0 && !hasDropout) throw BuildError("this model has no dropout");
+  graph.mixedPrecision(options.precision);
 }
 
 }  // namespace msdbg::core

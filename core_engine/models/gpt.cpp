@@ -106,7 +106,7 @@ ModelSize chosenSize(const ModelSize& wanted) {
 }
 
 Value gpt(Graph& g, const ModelOptions& options) {
-  checkModelOptions(g, options, false);
+  applyModelOptions(g, options, false);
   const ModelSize size = chosenSize(options.size);
   const Value tokens = g.input("x", {options.batch, size.context}, DType::Int64);
   const Value label = g.input("label", {options.batch, size.context}, DType::Int64);

@@ -7,7 +7,7 @@ namespace msdbg::core {
 namespace {
 
 Value lenet5(Graph& g, const ModelOptions& options) {
-  checkModelOptions(g, options, false);
+  applyModelOptions(g, options, false);
   Value x = g.input("x", {options.batch, 1, 28, 28}, options.dtype);
   const Value label = g.input("label", {options.batch}, DType::Int64);
   {

@@ -25,6 +25,7 @@ struct ModelOptions {
   std::int64_t batch = 0;  // rows per rank, > 0
   double dropout = 0;      // alexnet only; BuildError elsewhere when not 0
   DType dtype = DType::Float32;
+  DType precision = DType::Float32;  // of products: Graph::mixedPrecision
   ModelSize size = {};
 };
 

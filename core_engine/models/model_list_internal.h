@@ -13,6 +13,6 @@ ModelInfo gptModel();
 
 /// Throws BuildError: no rows, another dtype than the graph's, or a dropout that is not in [0, 1) or not this
 /// model's. Sizes are checked by the models that have a choice of them.
-void checkModelOptions(const Graph& graph, const ModelOptions& options, bool hasDropout);
+void applyModelOptions(Graph& graph, const ModelOptions& options, bool hasDropout);
 
 }  // namespace msdbg::core

@@ -40,7 +40,7 @@ Value stage(Graph& g, Value x, std::int64_t width, std::int64_t stride) {
 }
 
 Value resnet20(Graph& g, const ModelOptions& options) {
-  checkModelOptions(g, options, false);
+  applyModelOptions(g, options, false);
   Value x = g.input("x", {options.batch, 3, 32, 32}, options.dtype);
   const Value label = g.input("label", {options.batch}, DType::Int64);
   {

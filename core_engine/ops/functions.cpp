@@ -1,6 +1,7 @@
 #include "core_engine/ops/functions.h"
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/precision.h"
 #include "core_engine/ops/onnx_dtype.h"
 
 namespace msdbg::core {
@@ -24,10 +25,12 @@ void checkOption(const std::string& option, std::int64_t value, std::int64_t lea
         where);
 }
 
-/// The number as a scalar of the operand's dtype, on the operand's line.
+/// The number as a scalar of the operand's dtype, on the operand's line; in mixed precision not rounded.
 Operand scalarLike(const Operand& like, double number) {
   if (!like.value.valid()) refuse("the Value beside " + formatDouble(number) + " is empty", like.where);
-  return {constant(like.value.graph(), number, Shape{}, like.value.dtype(), like.where), like.where};
+  Graph& graph = like.value.graph();
+  const DType dtype = graph.lowerPrecision() ? parameterDType(like.value) : like.value.dtype();
+  return {constant(graph, number, Shape{}, dtype, like.where), like.where};
 }
 
 Value reduce(std::string_view op, Value x, Ints axes, bool keepdims, Where where) {

@@ -32,7 +32,7 @@ Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames na
   MSDBG_TRY(checkInputs(op, inputs, names, minimum));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::string what = describeInput(names.begin()[i], inputs[i]);
-    if (!isComputedFloating(inputs[i].dtype))
+    if (!isComputedFloating(inputs[i].dtype) && !isRounded(inputs[i].dtype))
       return inferError(
           op, what + ", but float32 or float64 was expected; cast it first: cast(x, DType::Float32)" +
                   (isInteger(inputs[i].dtype) ? ", and back where an index is wanted" : ""));

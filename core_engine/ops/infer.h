@@ -21,7 +21,7 @@ std::string describeInput(std::string_view name, const TensorType& type);
 
 /// Between `minimum` (default: all) and names.size() inputs, no unknown dimension.
 Status checkInputs(std::string_view op, InputTypes inputs, InputNames names, std::size_t minimum = SIZE_MAX);
-/// The same, and all inputs are floating point of one dtype.
+/// The same, and all inputs are floating point of one dtype that the engine computes in or rounds to.
 Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames names,
                            std::size_t minimum = SIZE_MAX);
 /// One input or more, all called `name`, no unknown dimension.

@@ -1,5 +1,5 @@
 // Cast: another dtype. Towards integers: truncated, saturated at the ends, NaN becomes 0; towards bool: not
-// zero.
+// zero; towards float16 and bfloat16: rounded to the nearest, by way of float32.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -14,7 +14,7 @@ namespace msdbg::core {
 namespace {
 
 constexpr std::string_view kNumbers =
-    "1 (float32), 2 (uint8), 6 (int32), 7 (int64), 9 (bool) or 11 (float64)";
+    "1 (float32), 2 (uint8), 6 (int32), 7 (int64), 9 (bool), 10 (float16), 11 (float64) or 16 (bfloat16)";
 
 std::optional<DType> target(const Attributes& attributes) {
   return dtypeFromOnnx(intAttribute(attributes, "to", 0));
@@ -26,7 +26,7 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   if (!to)
     return inferError("Cast", "attribute to is " + std::to_string(intAttribute(attributes, "to", 0)) +
                                   ", but " + std::string(kNumbers) + " was expected");
-  if (!isComputed(*to)) return inferError("Cast", notComputed(*to));
+  if (!isComputed(*to) && !isRounded(*to)) return inferError("Cast", notComputed(*to));
   return std::vector<TensorType>{{*to, inputs[0].shape}};
 }
 

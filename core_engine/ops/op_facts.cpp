@@ -43,7 +43,9 @@ std::vector<std::string_view> dataTypeNames(const OpDef& op) {
 }
 
 bool hasComputedDTypes(const Graph& graph, const Node& node) {
-  const auto computed = [&](TensorId id) { return isComputed(graph.tensor(id).dtype); };
+  const auto computed = [&](TensorId id) {
+    return isComputed(graph.tensor(id).dtype) || isRounded(graph.tensor(id).dtype);
+  };
   return std::ranges::all_of(node.inputs, computed) && std::ranges::all_of(node.outputs, computed);
 }
 

@@ -26,6 +26,8 @@ Status accumulateGradientsPass(Graph& graph, TrainingGraph& training) {
   if (training.optimizer.accumulate == 1) return Ok{};
   training.microStep = addOptimizerSource(graph, "optimizer/micro_step", TensorRole::kOptimizerState,
                                           DType::Int64, Shape{}, 0, lossFrames(graph, training));
+  training.due = training.microStep;
+  training.every = training.optimizer.accumulate;
   for (auto& of : training.gradients) accumulate(graph, training, of);
   return Ok{};
 }

@@ -10,7 +10,15 @@
 namespace msdbg::core {
 
 Status differentiatePass(Graph& graph, TrainingGraph& training) {
-  MSDBG_ASSIGN(const auto gradients, addGradients(graph, training.loss, 1.0 / training.ranks));
+  training.lossScale = addLossScale(graph, training);
+  const TensorInfo& loss = graph.tensor(training.loss);
+  if (training.lossScale.valid() && loss.dtype != DType::Float32)
+    return Error(ErrorCode::kUsage,
+                 "loss " + loss.fullName() + " is " + std::string(dtypeName(loss.dtype)) +
+                     ", but it is scaled, for what is computed in float16, and must be float32 for that; "
+                     "cast it: cast(loss, DType::Float32)");
+  MSDBG_ASSIGN(const auto gradients,
+               addGradients(graph, training.loss, 1.0 / training.ranks, training.lossScale));
   for (const auto& [source, gradient] : gradients) {
     graph.tensor(gradient).gradientOf = source;
     if (graph.tensor(source).role == TensorRole::kParameter)

@@ -11,11 +11,11 @@
 namespace msdbg::core {
 namespace {
 
-/// Every update is in every iteration's graph; this makes it one of each `accumulate`.
+/// Every update is in every iteration's graph; this makes it one of those in which it is due.
 void addMicroStep(const TrainingGraph& training, std::vector<TensorId>& inputs, Attributes& attributes) {
-  if (!training.microStep.valid()) return;
-  inputs.push_back(training.microStep);
-  attributes["every"] = training.optimizer.accumulate;
+  if (!training.due.valid()) return;
+  inputs.push_back(training.due);
+  attributes["every"] = training.every;
 }
 
 /// The rule's attributes for one parameter.

@@ -14,10 +14,9 @@ struct Pass {
 };
 
 constexpr Pass kPipeline[] = {
-    {"differentiate", differentiatePass},
-    {"allreduce_gradients", allreduceGradientsPass},
-    {"accumulate_gradients", accumulateGradientsPass},
-    {"clip_gradients", clipGradientsPass},
+    {"differentiate", differentiatePass},        {"allreduce_gradients", allreduceGradientsPass},
+    {"unscale_gradients", unscaleGradientsPass}, {"accumulate_gradients", accumulateGradientsPass},
+    {"skip_overflows", skipOverflowsPass},       {"clip_gradients", clipGradientsPass},
     {"insert_updates", insertUpdatesPass},
 };
 

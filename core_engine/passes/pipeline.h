@@ -1,7 +1,7 @@
 // The training compiler: a flat list of rewrites, each timed and verified. Order of the resulting table:
-// forward, backward, the Allreduce of each parameter gradient (ranks > 1), accumulation, clipping, the
-// updates; the collectives and updates in the order in which backward makes the gradients available (last
-// layer first).
+// forward, backward, the Allreduce of each parameter gradient (ranks > 1), the scale of the loss (float16),
+// accumulation, clipping, the updates; the collectives and updates in the order in which backward makes the
+// gradients available (last layer first).
 #pragma once
 
 #include <string>
@@ -16,13 +16,17 @@ namespace msdbg::core {
 struct TrainingGraph {
   TensorId loss, learningRate;
   TensorId microStep;  // where gradients are accumulated: the iterations since the last update
+  TensorId lossScale;  // where the loss is scaled: a state
+  TensorId finite;     // and whether all gradients are finite: a bool
+  TensorId due;        // where not every iteration updates: it does where this is every - 1
+  std::int64_t every = 1;
   Optimizer optimizer;
   int ranks = 1;
   struct ParameterGradient {
     TensorId parameter, gradient;
   };
   std::vector<ParameterGradient> gradients;  // in order of availability; gradient is the reduced one after
-                                             // Allreduce, then the accumulated, then the clipped one
+                                             // Allreduce, then the unscaled, the accumulated, the clipped one
 };
 
 struct PassLog {
@@ -38,11 +42,15 @@ struct PassLog {
 Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
                                       std::vector<PassLog>* log = nullptr, bool texts = false);
 
-// One file per pass.
+// One file per pass; the loss is scaled by three of them.
+/// A state for the scale, where the graph computes in float16; else none. scale_loss.cpp
+TensorId addLossScale(Graph& graph, const TrainingGraph& training);
 Status differentiatePass(Graph& graph, TrainingGraph& training);       // differentiate.cpp
 Status allreduceGradientsPass(Graph& graph, TrainingGraph& training);  // allreduce_gradients.cpp
+Status unscaleGradientsPass(Graph& graph, TrainingGraph& training);    // scale_loss.cpp
 Status accumulateGradientsPass(Graph& graph,
                                TrainingGraph& training);          // accumulate_gradients.cpp
+Status skipOverflowsPass(Graph& graph, TrainingGraph& training);  // scale_loss.cpp
 Status clipGradientsPass(Graph& graph, TrainingGraph& training);  // clip_gradients.cpp
 Status insertUpdatesPass(Graph& graph, TrainingGraph& training);  // insert_updates.cpp
 

@@ -7,6 +7,7 @@
 #include "core_engine/graph/roles.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/host_kernel.h"
+#include "core_engine/runtime/rounded_kernel.h"
 
 namespace msdbg::core {
 namespace {
@@ -15,6 +16,7 @@ struct StepCompiler : StepMaterial, CompiledSteps {
   explicit StepCompiler(const StepMaterial& material) : StepMaterial(material) {}
 
   std::shared_ptr<ReplacedBlocks> replaced = std::make_shared<ReplacedBlocks>(threads);
+  std::shared_ptr<const Graph> wide;  // made for the first node that is rounded
 
   Status compile() {
     std::vector<CompiledKernel> compiled;
@@ -127,10 +129,20 @@ struct StepCompiler : StepMaterial, CompiledSteps {
     return flags;
   }
 
+  /// A kernel that rounds works where the host can reach.
+  Backend::Answer compileBy(Backend& backend, const Node& node) {
+    if (!hasRounded(graph, node)) return backend.compile(graph, node, threads);
+    if (backend.memory()) return {nullptr, "float16 and bfloat16 are computed on the host"};
+    if (!wide) wide = std::make_shared<const Graph>(widened(graph));
+    Backend::Answer answer = backend.compile(*wide, wide->node(node.id), threads);
+    if (answer.kernel) answer.kernel = rounding(std::move(answer.kernel), wide, scratch);
+    return answer;
+  }
+
   Result<std::unique_ptr<KernelImpl>> compileRowMajor(const Node& node) {
     std::string reasons;
     for (const auto& backend : backends) {
-      Backend::Answer answer = backend->compile(graph, node, threads);
+      Backend::Answer answer = compileBy(*backend, node);
       if (answer.kernel && memory.device && !backend->memory())
         return onDevice(std::move(answer.kernel), *memory.device);
       if (answer.kernel) return std::move(answer.kernel);

@@ -24,24 +24,36 @@ bool makesParameterGradient(const Graph& graph, const Node& node) {
 
 /// The update of a bias (a Conv's, Gemm's or normalisation's third input, or one that is added) whose layer
 /// feeds a Relu.
-bool updatesReluBias(const Graph& graph, const Node& node) {
-  if (node.phase != Phase::kUpdate) return false;
-  const TensorId parameter = output(graph, node).updateOf;
-  for (NodeId user : graph.consumers(parameter)) {
+bool isReluBias(const Graph& graph, TensorId bias) {
+  for (NodeId user : graph.consumers(bias)) {
     const Node& layer = graph.node(user);
     if (layer.phase != Phase::kForward) continue;
-    const bool isBias = (layer.inputs.size() > 2 && layer.inputs[2] == parameter) ||
-                        (layer.opType == "Add" && graph.tensor(parameter).shape.rank() == 1);
+    if (layer.opType == "Cast" && isReluBias(graph, layer.outputs.front())) return true;
+    const bool isBias = (layer.inputs.size() > 2 && layer.inputs[2] == bias) ||
+                        (layer.opType == "Add" && graph.tensor(bias).shape.rank() == 1);
     if (!isBias) continue;
     for (NodeId next : graph.consumers(layer.outputs.front()))
       if (graph.node(next).opType == "Relu") return true;
   }
   return false;
 }
+bool updatesReluBias(const Graph& graph, const Node& node) {
+  const TensorId parameter = output(graph, node).updateOf;
+  return node.phase == Phase::kUpdate && parameter.valid() && isReluBias(graph, parameter);
+}
+
+/// Its first input is what it replaces.
+bool updatesParameter(const Graph& graph, const Node& node) {
+  const TensorId parameter = output(graph, node).updateOf;
+  return node.phase == Phase::kUpdate && parameter.valid() && !node.inputs.empty() &&
+         node.inputs.front() == parameter;
+}
+
+bool holdsNumbers(DType dtype) { return isComputedFloating(dtype) || isRounded(dtype); }
 
 /// Whether this kind can hit the node at all.
 bool canHit(FaultKind kind, const Graph& graph, const Node& node) {
-  if (node.outputs.empty() || !isComputedFloating(output(graph, node).dtype)) return false;
+  if (node.outputs.empty() || !holdsNumbers(output(graph, node).dtype)) return false;
   switch (kind) {
     case FaultKind::kNan:
     case FaultKind::kInf:
@@ -58,7 +70,7 @@ bool canHit(FaultKind kind, const Graph& graph, const Node& node) {
       return node.phase == Phase::kCollective;
     case FaultKind::kStaleWeight:
     case FaultKind::kLr:
-      return node.phase == Phase::kUpdate;
+      return updatesParameter(graph, node);
     case FaultKind::kDeadRelu:
       return updatesReluBias(graph, node);
   }
@@ -120,7 +132,7 @@ std::vector<std::size_t> slotsHit(const FaultSpec& spec, const Graph& graph, con
 /// nothing better matches what somebody named.
 bool mayHit(const FaultSpec& spec, const Graph& graph, const Node& node) {
   return spec.kind == FaultKind::kBitflip && !spec.node.empty() && !node.outputs.empty() &&
-         isComputedFloating(output(graph, node).dtype);
+         holdsNumbers(output(graph, node).dtype);
 }
 
 Result<NodeId> target(const FaultSpec& spec, const Graph& graph) {
@@ -152,13 +164,18 @@ Status checkElement(const FaultSpec& spec, const Graph& graph, NodeId node) {
     return Error(ErrorCode::kUsage, "fault '" + spec.text + "': element " + std::to_string(spec.element) +
                                         " is out of range; " + out.fullName() + " has " +
                                         std::to_string(out.shape.elements()) + " elements");
-  if (spec.bit >= bits)
+  if (spec.kind == FaultKind::kBitflip && spec.bit >= bits)
     return Error(ErrorCode::kUsage, "fault '" + spec.text + "': bit must be below " + std::to_string(bits) +
                                         " for " + std::string(dtypeName(out.dtype)));
   return Ok{};
 }
 
 void setElement(Tensor& tensor, std::int64_t element, double value) {
+  if (isRounded(tensor.dtype())) {
+    const Tensor rounded = Tensor::scalar(value).cast(tensor.dtype());
+    std::ranges::copy(rounded.byteSpan(), tensor.part(element, Shape{}).byteSpan().begin());
+    return;
+  }
   visitFloating(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tensor.data<T>()[static_cast<std::size_t>(element)] = static_cast<T>(value);

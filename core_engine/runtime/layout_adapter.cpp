@@ -84,8 +84,8 @@ void toChannels16(const Tensor& rowMajor, Tensor& channels16, int threads) {
 }
 
 Tensor LayoutScratch::place(std::size_t i, const Shape& shape) {
-  Tensor& place = m_places[{i, shape.elements()}];
-  if (!place.valid()) place = Tensor::zeros(DType::Float32, shape);
+  Tensor& place = m_places[i];
+  if (!place.valid() || place.elements() < shape.elements()) place = Tensor::zeros(DType::Float32, shape);
   return place.part(0, shape);
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "core_engine/graph/layout.h"
@@ -25,7 +24,7 @@ class LayoutScratch {
   std::size_t bytes() const;
 
  private:
-  std::map<std::pair<std::size_t, std::int64_t>, Tensor> m_places;  // by number and elements
+  std::map<std::size_t, Tensor> m_places;  // the largest that was asked for
 };
 
 /// The kernel with its blocked tensors (flags by input and output) converted before and after.

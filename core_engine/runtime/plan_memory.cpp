@@ -158,6 +158,12 @@ class Allocation {
 }  // namespace
 
 void fillConstant(Tensor& tensor, double value) {
+  if (isRounded(tensor.dtype())) {
+    const Tensor one = Tensor::scalar(value).cast(tensor.dtype());
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+      std::ranges::copy(one.byteSpan(), tensor.part(i, Shape{}).byteSpan().begin());
+    return;
+  }
   visitComputed(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::ranges::fill(tensor.data<T>(), static_cast<T>(value));

@@ -1,5 +1,6 @@
 // Element types. A dtype is a property of a tensor, never of the code that handles it. All can be recorded,
-// read, shown and compared; the engine computes in six of them. Pure functions; thread-safe.
+// read, shown and compared; the engine computes in six of them, and in two more by rounding. Pure functions;
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -61,6 +62,10 @@ inline constexpr std::array kComputedDTypes = {DType::Float32, DType::Float64, D
                                                DType::Int32,   DType::UInt8,   DType::Bool};
 bool isComputed(DType dtype);
 inline bool isComputedFloating(DType dtype) { return dtype == DType::Float32 || dtype == DType::Float64; }
+/// What the engine computes in float32 and then rounds, to the nearest number, of two the one with an even
+/// last bit (core_engine/runtime/rounded_kernel.h): what operators make, and constants; no source that is
+/// given.
+inline bool isRounded(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 /// "float16 is a dtype that msdbg records and shows, but does not compute with: …", for who asks for it.
 std::string notComputed(DType dtype);
 

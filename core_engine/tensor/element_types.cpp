@@ -122,6 +122,18 @@ MSDBG_SIMD_CLONES void valuesOf(const Float16* x, std::int64_t count, float* out
   }
 }
 
+/// The upper half, and one more where the lower is above its middle, or in it and the upper is odd. A NaN is
+/// the one that Eigen makes of it.
+MSDBG_SIMD_CLONES void roundToUpperHalf(const float* x, std::int64_t count, BFloat16* out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]);
+    const std::uint32_t number = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    const std::uint32_t nan = ((bits >> 16) & 0x8000u) | 0x7fc0u,
+                        isNaN = mask((bits & 0x7fffffffu) > 0x7f800000u);
+    out[i].bits = static_cast<std::uint16_t>((number & ~isNaN) | (nan & isNaN));
+  }
+}
+
 template <typename T>
 void valuesOf(const T* x, std::int64_t count, float* out) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = valueOf(x[i]);
@@ -171,6 +183,11 @@ template <>
 Float8E5M2FNUZ roundTo(double x) {
   return {toPattern(kE5M2FNUZ, kE5M2FNUZTable, x)};
 }
+
+void roundAll(const float* x, std::int64_t count, Float16* out) {
+  for (std::int64_t i = 0; i < count; ++i) out[i].bits = std::bit_cast<std::uint16_t>(Eigen::half(x[i]));
+}
+void roundAll(const float* x, std::int64_t count, BFloat16* out) { roundToUpperHalf(x, count, out); }
 
 double modulus(Complex128 z) {
   if (std::isnan(z.real) || std::isnan(z.imag)) return std::numeric_limits<double>::quiet_NaN();

@@ -61,6 +61,10 @@ void toFloats(const T* x, std::int64_t count, float* out);
 template <SmallFloat T>
 T roundTo(double x);
 
+/// roundTo() of `count` elements that follow each other.
+void roundAll(const float* x, std::int64_t count, Float16* out);
+void roundAll(const float* x, std::int64_t count, BFloat16* out);
+
 /// |z|; NaN where one of the parts is.
 double modulus(Complex128 z);
 

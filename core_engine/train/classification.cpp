@@ -36,8 +36,9 @@ std::int64_t countCorrect(const Tensor& logits, const Tensor& label, std::int64_
   const auto labels = label.data<std::int64_t>();
   const auto classes = static_cast<std::size_t>(logits.shape()[1]);
   std::int64_t correct = 0;
-  visitFloating(logits.dtype(), [&](auto zero) {
-    const auto all = logits.data<decltype(zero)>();
+  const Tensor wide = isRounded(logits.dtype()) ? logits.cast(DType::Float32) : logits;
+  visitFloating(wide.dtype(), [&](auto zero) {
+    const auto all = wide.data<decltype(zero)>();
     for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
       correct += largestOf(all.subspan(row * classes, classes)) == labels[row];
   });

@@ -1,5 +1,6 @@
 #include "core_engine/train/layers.h"
 
+#include "core_engine/graph/precision.h"
 #include "core_engine/train/build_mistake.h"
 
 namespace msdbg::core {
@@ -75,9 +76,9 @@ Value conv(Value x, const ConvOptions& options, Where where) {
   const LayerScope layer(graph, where);
   const std::int64_t channels = x.shape()[1] / options.group, kernel = options.kernel;
   const Value weight =
-      weightOf(graph, "weight", {options.out, channels, kernel, kernel}, x.dtype(), options.init);
+      weightOf(graph, "weight", {options.out, channels, kernel, kernel}, parameterDType(x), options.init);
   if (!options.bias) return applyOp1("Conv", {x, weight}, convAttributes(options), Where::current());
-  const Value bias = weightOf(graph, "bias", {options.out}, x.dtype(), options.biasInit);
+  const Value bias = weightOf(graph, "bias", {options.out}, parameterDType(x), options.biasInit);
   return applyOp1("Conv", {x, weight, bias}, convAttributes(options), Where::current());
 }
 
@@ -87,9 +88,10 @@ Value linear(Value x, const LinearOptions& options, Where where) {
   const LayerScope layer(graph, where);
   const std::int64_t features = x.shape()[1];
   const Attributes attributes = {{"transB", std::int64_t{1}}};
-  const Value weight = weightOf(graph, "weight", {options.out, features}, x.dtype(), weightInit(options));
+  const Value weight =
+      weightOf(graph, "weight", {options.out, features}, parameterDType(x), weightInit(options));
   if (!options.bias) return applyOp1("Gemm", {x, weight}, attributes, Where::current());
-  const Value bias = weightOf(graph, "bias", {options.out}, x.dtype(), options.biasInit);
+  const Value bias = weightOf(graph, "bias", {options.out}, parameterDType(x), options.biasInit);
   return applyOp1("Gemm", {x, weight, bias}, attributes, Where::current());
 }
 
@@ -100,10 +102,10 @@ Value batchNorm(Value x, const BatchNormOptions& options, Where where) {
   Graph& graph = x.graph();
   const LayerScope layer(graph, where);
   const Shape channels{x.shape()[1]};
-  const Value scale = weightOf(graph, "scale", channels, x.dtype(), Init::ones());
-  const Value bias = weightOf(graph, "bias", channels, x.dtype(), Init::zeros());
-  const Value mean = state(graph, "running_mean", channels, x.dtype(), Init::zeros());
-  const Value variance = state(graph, "running_var", channels, x.dtype(), Init::ones());
+  const Value scale = weightOf(graph, "scale", channels, parameterDType(x), Init::ones());
+  const Value bias = weightOf(graph, "bias", channels, parameterDType(x), Init::zeros());
+  const Value mean = state(graph, "running_mean", channels, parameterDType(x), Init::zeros());
+  const Value variance = state(graph, "running_var", channels, parameterDType(x), Init::ones());
   const std::vector<Value> inputs{x, scale, bias, mean, variance};
   const std::vector<Value> outputs = applyOp(
       "BatchNormalization", inputs,
@@ -121,8 +123,8 @@ Value layerNorm(Value x, double epsilon, Where where) {
   Graph& graph = x.graph();
   const LayerScope layer(graph, where);
   const Shape row{x.shape()[x.shape().rank() - 1]};
-  const Value scale = weightOf(graph, "scale", row, x.dtype(), Init::ones());
-  const Value bias = weightOf(graph, "bias", row, x.dtype(), Init::zeros());
+  const Value scale = weightOf(graph, "scale", row, parameterDType(x), Init::ones());
+  const Value bias = weightOf(graph, "bias", row, parameterDType(x), Init::zeros());
   return applyOp1("LayerNormalization", {x, scale, bias}, {{"epsilon", epsilon}}, Where::current());
 }
 
@@ -137,8 +139,8 @@ Value groupNorm(Value x, const GroupNormOptions& options, Where where) {
   Graph& graph = x.graph();
   const LayerScope layer(graph, where);
   const Shape channels{x.shape()[1]};
-  const Value scale = weightOf(graph, "scale", channels, x.dtype(), Init::ones());
-  const Value bias = weightOf(graph, "bias", channels, x.dtype(), Init::zeros());
+  const Value scale = weightOf(graph, "scale", channels, parameterDType(x), Init::ones());
+  const Value bias = weightOf(graph, "bias", channels, parameterDType(x), Init::zeros());
   return applyOp1("GroupNormalization", {x, scale, bias},
                   {{"num_groups", options.groups}, {"epsilon", options.epsilon}}, Where::current());
 }

@@ -1,5 +1,6 @@
 #include "core_engine/train/losses.h"
 
+#include "core_engine/graph/precision.h"
 #include "core_engine/train/build_mistake.h"
 
 namespace msdbg::core {
@@ -34,7 +35,7 @@ Value meanAbsoluteError(Value prediction, Value target, Where where) {
 Value binaryCrossEntropyWithLogits(Value logits, Value target, Where where) {
   check("binaryCrossEntropyWithLogits", "logits", logits, target, where);
   const LayerScope layer(logits.graph(), where);
-  if (!isFloating(target.dtype())) target = cast(target, logits.dtype());
+  if (!isFloating(target.dtype())) target = cast(target, parameterDType(logits));
   const Value without = (1 - target) * logits;
   return reduceMean(without + softplus(-logits), {}, false);
 }

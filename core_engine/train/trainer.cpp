@@ -61,6 +61,7 @@ struct Trainer::Impl {
   std::source_location where;  // line 0: nobody's
   bool saidUnobserved = false;
   bool hasStepped = false;  // and the last step was whole
+  double lossScale = 1;     // of the last step, where the loss is scaled
 
   Impl(RunContext& context, Graph& g, Value lossValue, const Optimizer& chosen,
        const std::source_location& place)
@@ -127,7 +128,9 @@ struct Trainer::Impl {
     options.backend = run.backend();
     options.observed = run.observer() != nullptr;
     options.faults = run.faults();
-    options.keep = readAfterIteration(graph, compiled.loss);
+    std::vector<TensorId> read{compiled.loss};
+    if (compiled.finite.valid()) read.push_back(compiled.finite);
+    options.keep = readAfterIteration(graph, std::move(read));
     options.choices = run.planChoices();
     return options;
   }
@@ -183,12 +186,17 @@ struct Trainer::Impl {
     Scalars scalars = {
         {"loss", result.loss}, {"learning_rate", result.learningRate}, {"step_time", result.seconds}};
     if (classification) scalars.emplace_back("accuracy", result.accuracy);
+    if (compiled.finite.valid()) {
+      scalars.emplace_back("loss_scale", lossScale);
+      scalars.emplace_back("step_skipped", executor->value(compiled.finite).at(0) == 0 ? 1 : 0);
+    }
     return scalars;
   }
 
   /// Of a step that was taken: a restored Trainer has taken none yet.
   void metric(const std::string& name, double value) const {
-    static constexpr std::array kOwn = {"loss", "learning_rate", "step_time", "accuracy"};
+    static constexpr std::array kOwn = {"loss",     "learning_rate", "step_time",
+                                        "accuracy", "loss_scale",    "step_skipped"};
     if (name.empty() || std::ranges::find(kOwn, name) != kOwn.end())
       fail("metric: '" + name + "' is " + (name.empty() ? "no name" : "what each step records itself") +
            "; call it val_loss, or what it is");
@@ -207,6 +215,7 @@ struct Trainer::Impl {
     if (observer())
       if (const std::vector<GivenSource> sources = takeStep(inputs.sources(batch)); !sources.empty())
         observer()->sourcesGiven(next, sources);
+    if (compiled.lossScale.valid()) lossScale = executor->value(compiled.lossScale).at(0);
     if (const Status status = executor->run(next, feeds, observer()); !status.ok())
       failStep(status.error().message());
     StepResult result{executor->value(compiled.loss).at(0), accuracy(), 0,
@@ -332,7 +341,14 @@ struct Trainer::Impl {
     const std::optional<TensorId> gradient = core::gradientOf(graph, info.id);
     if (!gradient) fail("gradient: none reaches " + info.name);
     checkRead("gradient", info, info.kept || isMutableInput(info), *gradient);
-    return executor->value(*gradient).clone();
+    return compiled.lossScale.valid() ? unscaled(executor->value(*gradient))
+                                      : executor->value(*gradient).clone();
+  }
+  /// Of the loss as it was written: float16 itself might have nothing so small.
+  Tensor unscaled(const Tensor& gradient) const {
+    Tensor wide = gradient.cast(DType::Float32);
+    for (float& x : wide.data<float>()) x = static_cast<float>(static_cast<double>(x) / lossScale);
+    return wide;
   }
   void checkRead(const std::string& asks, const TensorInfo& info, bool isKept, TensorId read) const {
     if (!isKept)

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core_engine/base/philox.h"
 #include "core_engine/ops/op_facts.h"
+#include "core_engine/ops/reference_run.h"
 #include "replay/inspect.h"
 #include "watchpoints/step.h"
 
@@ -30,7 +32,27 @@ void moveByOne(std::span<T> values, const core::RandomStream& draw) {
   }
 }
 
+/// The same of float16 and bfloat16, whose numbers ascend with their patterns.
+void moveByOne(Tensor& tensor, const core::RandomStream& draw) {
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    if (tensor.at(i) == 0 || !std::isfinite(tensor.at(i))) continue;
+    Tensor one = tensor.part(i, core::Shape{});
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, one.raw(), sizeof bits);
+    const auto was = bits;
+    bits =
+        static_cast<std::uint16_t>((draw.bits(static_cast<std::size_t>(i)) & 1) != 0 ? bits + 1 : bits - 1);
+    std::memcpy(one.raw(), &bits, sizeof bits);
+    if (!std::isfinite(one.at(0))) std::memcpy(one.raw(), &was, sizeof was);
+  }
+}
+
 Tensor moved(const Tensor& tensor, const std::string& name) {
+  if (core::isRounded(tensor.dtype())) {
+    Tensor copy = tensor.clone();
+    moveByOne(copy, core::RandomStream(0, name, 0));
+    return copy;
+  }
   if (!core::isComputedFloating(tensor.dtype())) return tensor;
   Tensor copy = tensor.clone();
   const core::RandomStream draw(0, name, 0);
@@ -74,7 +96,7 @@ Result<LastBits::Tensors> LastBits::compute(const core::Node& node, const Tensor
   state.rank = m_rank;
   state.ranks = m_run.rankCount();
   state.seed = m_run.description().seed;
-  MSDBG_TRY(op.reference({node, in, out, state}));
+  MSDBG_TRY(core::runReference(op, {node, in, out, state}));
   return outputs;
 }
 

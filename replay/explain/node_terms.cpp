@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core_engine/ops/reference_run.h"
 #include "replay/explain/node_terms_internal.h"
 #include "watchpoints/step.h"
 
@@ -199,7 +200,8 @@ Result<Tensor> computedHere(ExplainLook& look, const ExplainPlace& place, const 
   for (const core::TensorType& t : *made) outputs.push_back(Tensor::zeros(t.dtype, t.shape));
   for (Tensor& t : outputs) written.push_back(&t);
   const std::vector<const Tensor*> list = pointers(inputs);
-  MSDBG_TRY(op.reference({here, list, written, stateOf(look, place, place.rank)}));
+  const core::RunState state = stateOf(look, place, place.rank);
+  MSDBG_TRY(core::runReference(op, {here, list, written, state}));
   return outputs[slot];
 }
 

@@ -49,10 +49,9 @@ void forWindowsOver(const Window& w, std::int64_t element, const F& f) {
 
 /// The place in the plane of what MaxPool takes of a window; -1: nothing.
 std::int64_t taken(const Asked& asked, const Window& w, std::int64_t plane, const Covered& c) {
-  return core::visitFloating(asked.input(0).dtype(), [&](auto zero) {
-    const auto* x = asked.input(0).data<decltype(zero)>().data() + plane * w.inPlane();
-    return core::firstMaximum(w, x, c.rows, c.columns);
-  });
+  const core::Tensor values =
+      asked.input(0).part(plane * w.inPlane(), {w.inPlane()}).cast(core::DType::Float64);
+  return core::firstMaximum(w, values.data<double>().data(), c.rows, c.columns);
 }
 
 }  // namespace

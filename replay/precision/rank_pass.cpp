@@ -30,7 +30,7 @@ bool isCollective(const Node& node, const core::RunState& state) {
 }
 
 Tensor inFloat64(const Tensor& value) {
-  return value.valid() && core::isComputedFloating(value.dtype()) ? value.cast(DType::Float64) : value;
+  return value.valid() && core::isFloating(value.dtype()) ? value.cast(DType::Float64) : value;
 }
 
 bool makesFloating(const core::Graph& graph, const Node& node) {

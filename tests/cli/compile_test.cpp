@@ -29,7 +29,7 @@ Json passOf(const Json& document, const std::string& name) {
 
 TEST_CASE("compile lists every pass with what it changed, and counts the steps that are left", "[cli]") {
   const Json gpt = compiled({"gpt"});
-  CHECK(gpt["passes"].size() == 14);
+  CHECK(gpt["passes"].size() == 16);
   CHECK(passOf(gpt, "differentiate")["over"] == "graph");
   CHECK(passOf(gpt, "constant_folding")["changes"].size() == 2);  // positions and the causal mask
   CHECK(passOf(gpt, "constant_folding")["changes"][0] == "network/positions/Range-op1 is computed once");

@@ -198,16 +198,16 @@ TEST_CASE("A dtype that nothing is computed in is refused in one line that says 
   const auto missing = [&](const std::string& what, const auto& build) -> std::string {
     const std::string said = message(build);
     for (const std::string& part :
-         {std::string("float16 is a dtype that msdbg records and shows, but does not compute"),
+         {std::string("float8_e5m2 is a dtype that msdbg records and shows, but does not compute"),
           std::string("use float32"), std::string("value_test.cpp"), what})
       if (said.find(part) == std::string::npos) return "not '" + part + "' but: " + said;
     return "";
   };
-  CHECK(missing("x: ", [&] { g.input("x", {2}, DType::Float16); }) == "");
-  CHECK(missing("w: ", [&] { g.parameter("w", {2, 2}, Init::xavierNormal(), DType::Float16); }) == "");
-  CHECK(missing("const: ", [&] { constant(g, 1, {2}, DType::Float16); }) == "");
+  CHECK(missing("x: ", [&] { g.input("x", {2}, DType::Float8E5M2); }) == "");
+  CHECK(missing("w: ", [&] { g.parameter("w", {2, 2}, Init::xavierNormal(), DType::Float8E5M2); }) == "");
+  CHECK(missing("const: ", [&] { constant(g, 1, {2}, DType::Float8E5M2); }) == "");
   const Value y = g.input("y", {2});
-  CHECK(missing("Cast: ", [&] { cast(y, DType::Float16); }) == "");
+  CHECK(missing("Cast: ", [&] { cast(y, DType::Float8E5M2); }) == "");
   CHECK_THAT(message([] { Graph("net", DType::BFloat16); }),
              Catch::Contains("float32 or float64 is needed, not bfloat16"));
   CHECK(g.nodes().empty());

@@ -130,7 +130,7 @@ std::vector<WrongCall> wrongShapes() {
       {"Transpose", {f({2, 3})}, {{"perm", Ints{0, 0}}}, {"perm is [0, 0]", "permutation"}},
       {"Transpose", {f({2, 3})}, {{"perm", Ints{0, 1, 2}}}, {"perm is [0, 1, 2]"}},
       {"Cast", {f({2})}, {{"to", std::int64_t{8}}}, {"attribute to is 8", "11 (float64)"}},
-      {"Cast", {f({2})}, {{"to", std::int64_t{10}}}, {"float16 is a dtype", "use float32"}},
+      {"Cast", {f({2})}, {{"to", std::int64_t{19}}}, {"float8_e5m2 is a dtype", "use float32"}},
       {"OneHot",
        {f({2})},
        {{"depth", std::int64_t{3}}, {"to", std::int64_t{16}}},

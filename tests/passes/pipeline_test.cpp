@@ -39,7 +39,7 @@ TEST_CASE("The training graph is forward, backward, collectives, updates") {
   CHECK(perPhase[2] == 4);
   CHECK(perPhase[3] == 4);
   CHECK(verify(c.graph).ok());
-  REQUIRE(c.log.size() == 5);
+  REQUIRE(c.log.size() == 7);
   CHECK(c.log[1].changed == "added 4 nodes");
 }
 

@@ -136,6 +136,26 @@ TEST_CASE("A double rounds to 16 bits once, not by way of float32") {
   CHECK(roundTo<BFloat16>(1e300).bits == 0x7f80);
 }
 
+template <typename T>
+std::size_t wrongInLoops(const std::vector<float>& numbers) {
+  std::vector<T> all(numbers.size());
+  roundAll(numbers.data(), static_cast<std::int64_t>(numbers.size()), all.data());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    wrong += all[i].bits != roundTo<T>(static_cast<double>(numbers[i])).bits;
+  return wrong;
+}
+
+TEST_CASE("Many float32 become 16 bits as each does: every upper half, with lower ones around the middle") {
+  std::vector<float> numbers;
+  for (std::uint32_t upper = 0; upper < 1u << 16; ++upper)
+    for (const std::uint32_t lower :
+         {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      numbers.push_back(std::bit_cast<float>(upper << 16 | lower));
+  CHECK(wrongInLoops<BFloat16>(numbers) == 0);
+  CHECK(wrongInLoops<Float16>(numbers) == 0);
+}
+
 TEST_CASE("The modulus of a complex number is NaN where a part is, else Inf where a part is") {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
                    kInf = std::numeric_limits<double>::infinity();

@@ -27,12 +27,22 @@ std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place
   return UpdateValues{std::move(x).value(), std::move(p).value()};
 }
 
+/// Where overflows are skipped, an update reads Where(finite, due, 0) also if nothing is accumulated.
+static bool isDueAlways(const core::Graph& graph, const core::Node& update) {
+  if (update.inputs.empty()) return false;
+  const core::TensorInfo& due = graph.tensor(update.inputs.back());
+  if (due.isSource()) return false;
+  const core::Node& chosen = graph.node(due.producer);
+  return chosen.opType == "Where" && chosen.inputs.size() == 3 &&
+         graph.tensor(chosen.inputs[1]).role == core::TensorRole::kConstant;
+}
+
 /// Accumulated gradients are applied in every `every`-th iteration: the other ones hand the weight on.
 static bool isBetweenUpdates(const core::Graph& graph, const Place& place) {
-  const core::Attributes& attributes = graph.node(graph.tensor(place.tensor).producer).attributes;
-  const auto found = attributes.find("every");
-  const auto* every = found == attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-  return every && *every > 1 && (place.iteration.value + 1) % *every != 0;
+  const core::Node& update = graph.node(graph.tensor(place.tensor).producer);
+  const auto found = update.attributes.find("every");
+  const auto* every = found == update.attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  return every && *every > 1 && !isDueAlways(graph, update) && (place.iteration.value + 1) % *every != 0;
 }
 
 std::optional<ChangeStatistics> changeOf(EvaluationContext& context, const Place& place,

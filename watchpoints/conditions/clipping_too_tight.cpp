@@ -94,6 +94,7 @@ class ClippingTooTight : public Evaluator {
     constexpr double kLeastScale = 256,
                      kUsual = 50;  // norms of gradients mostly lie between 1 / kUsual and kUsual
     const std::optional<double> scale = context.rows.scalar(context.rankWith(m_factor), "loss_scale");
+    if (context.graph().findTensor("gradients_finite")) return;  // the engine's own clips what it unscaled
     if (!scale || *scale < kLeastScale || factor * *scale > kUsual || factor * *scale < 1 / kUsual) return;
     ++m_scaled;
     m_scale = *scale;

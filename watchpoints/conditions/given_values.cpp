@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/ops/op_facts.h"
+#include "core_engine/ops/reference_run.h"
 
 namespace msdbg::watch {
 
@@ -57,7 +58,7 @@ std::optional<Tensor> GivenValues::compute(const TensorInfo& info, int depth) {
   Tensor output = Tensor::zeros(info.dtype, info.shape);
   Tensor* const out[] = {&output};
   const core::RunState state;
-  if (!op->reference({node, in, out, state}).ok()) return std::nullopt;
+  if (!core::runReference(*op, {node, in, out, state}).ok()) return std::nullopt;
   return output;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "watchpoints/conditions/key_shift.h"
+#include "watchpoints/conditions/makers.h"
 
 namespace msdbg::watch {
 
@@ -62,20 +63,18 @@ bool sumsItsInput(const core::Graph& graph, const Node& node, TensorId output) {
 /// What the layers give that the parameter is a bias of; empty if it is read in any other way too.
 std::vector<TensorId> shiftedBy(const core::Graph& graph, TensorId parameter) {
   std::vector<TensorId> shifted;
-  for (const NodeId user : graph.consumers(parameter)) {
-    const Node& node = graph.node(user);
-    if (node.phase != core::Phase::kForward) continue;
-    const bool added = node.opType == "Add" || (node.inputs.size() > 2 && node.inputs[2] == parameter);
-    if (!added || node.opType.ends_with("Normalization")) return {};
-    shifted.push_back(node.outputs.front());
+  for (const auto& [node, read] : forwardReaders(graph, parameter)) {
+    const bool added = node->opType == "Add" || (node->inputs.size() > 2 && node->inputs[2] == read);
+    if (!added || node->opType.ends_with("Normalization")) return {};
+    shifted.push_back(node->outputs.front());
   }
   return shifted;
 }
 
 /// Whether all that reads the tensors, or their parts, is a BatchNormalization, or takes one from another.
 bool isTakenOut(const core::Graph& graph, std::vector<TensorId> shifted) {
-  static constexpr std::array<std::string_view, 7> kParts = {"Split",   "Slice",     "Reshape", "Flatten",
-                                                             "Squeeze", "Unsqueeze", "Identity"};
+  static constexpr auto kParts = std::to_array<std::string_view>(
+      {"Split", "Slice", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Cast"});
   std::vector<const Node*> differences;
   for (std::size_t i = 0; i < shifted.size(); ++i)
     for (const NodeId user : graph.consumers(shifted[i])) {

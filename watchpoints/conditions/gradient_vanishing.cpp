@@ -22,9 +22,12 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
                     {"mean_lt", row.values.mean}});
 }
 
-/// Of a parameter, before it is clipped: what clipping leaves is small beside those that are not clipped.
+/// Of a parameter, before it is clipped: what clipping leaves is small beside those that are not clipped. Of
+/// a loss that the engine scales, what is left without the scale.
 bool isOwnGradient(const core::Graph& graph, const core::TensorInfo& info) {
-  return isParameterGradient(graph, info) && graph.node(info.producer).phase != core::Phase::kUpdate;
+  if (!isParameterGradient(graph, info)) return false;
+  const bool inUpdate = graph.node(info.producer).phase == core::Phase::kUpdate;
+  return inUpdate ? info.alias.starts_with("grad(") : !info.alias.starts_with("scaled_grad(");
 }
 
 /// Of the recommended set: small against the largest gradient of the iteration, too (what has converged is

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core_engine/ops/op.h"
+#include "watchpoints/conditions/makers.h"
 
 namespace msdbg::watch {
 
@@ -20,10 +21,10 @@ static bool isTurnedToLogits(const core::Graph& graph, const core::Node& node) {
 double fanInOf(const core::Graph& graph, core::TensorId weight) {
   const core::Shape& shape = graph.tensor(weight).shape;
   if (shape.rank() < 2 || !shape.known() || shape[0] == 0) return 0;
-  for (const core::NodeId user : graph.consumers(weight)) {
-    const core::Node& node = graph.node(user);
+  for (const auto& [reader, read] : forwardReaders(graph, weight)) {
+    const core::Node& node = *reader;
     if (isTurnedToLogits(graph, node)) return static_cast<double>(shape[1]);
-    if (node.phase != core::Phase::kForward || node.inputs.size() < 2 || node.inputs[1] != weight) continue;
+    if (node.inputs.size() < 2 || node.inputs[1] != read) continue;
     if (node.opType == "Conv") return static_cast<double>(shape.elements() / shape[0]);
     if (node.opType == "Gemm" && core::intAttribute(node.attributes, "transB", 0) != 0)
       return static_cast<double>(shape[1]);

@@ -115,11 +115,10 @@ bool isShiftOfKeys(const Graph& graph, TensorId bias) {
   if (!info.shape.known() || info.shape.rank() != 1) return false;
   const Way way(graph);
   int layers = 0;
-  for (const core::NodeId id : graph.consumers(bias)) {
-    const Node& node = graph.node(id);
-    if (node.phase != core::Phase::kForward) continue;
+  for (const auto& [reader, read] : forwardReaders(graph, bias)) {
+    const Node& node = *reader;
     const bool added = (node.opType == "Add" && node.inputs.size() == 2) ||
-                       (node.opType == "Gemm" && node.inputs.size() > 2 && node.inputs[2] == bias);
+                       (node.opType == "Gemm" && node.inputs.size() > 2 && node.inputs[2] == read);
     const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
     if (!added || !shape.known() || shape.rank() == 0) return false;
     Axes differs(shape.rank());

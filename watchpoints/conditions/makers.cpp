@@ -25,6 +25,24 @@ TensorId originOf(const Graph& graph, TensorId tensor) {
   return tensor;
 }
 
+std::vector<std::pair<const core::Node*, core::TensorId>> forwardReaders(const core::Graph& graph,
+                                                                         core::TensorId tensor) {
+  std::vector<std::pair<const core::Node*, core::TensorId>> readers;
+  for (const core::NodeId user : graph.consumers(tensor)) {
+    const core::Node& node = graph.node(user);
+    if (node.phase != core::Phase::kForward) continue;
+    const bool lowers =
+        node.isOwn() && node.opType == "Cast" && core::isFloating(graph.tensor(node.outputs.front()).dtype);
+    if (!lowers) {
+      readers.emplace_back(&node, tensor);
+      continue;
+    }
+    const auto behind = forwardReaders(graph, node.outputs.front());
+    readers.insert(readers.end(), behind.begin(), behind.end());
+  }
+  return readers;
+}
+
 const Node* makerOf(const Graph& graph, TensorId tensor) {
   return producerOf(graph, originOf(graph, tensor));
 }

@@ -6,6 +6,8 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "core_engine/graph/graph.h"
 
@@ -15,6 +17,10 @@ namespace msdbg::watch {
 const core::Node* producerOf(const core::Graph& graph, core::TensorId tensor);
 /// The tensor before reshapes, transpositions and casts.
 core::TensorId originOf(const core::Graph& graph, core::TensorId tensor);
+/// Nodes of the forward pass that read a tensor, or a Cast of it in mixed precision, with the tensor that
+/// they read.
+std::vector<std::pair<const core::Node*, core::TensorId>> forwardReaders(const core::Graph& graph,
+                                                                         core::TensorId tensor);
 /// The node that made the origin; nullptr: a source.
 const core::Node* makerOf(const core::Graph& graph, core::TensorId tensor);
 /// Of a constant whose elements are all equal.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core_engine/ops/op_facts.h"
+#include "core_engine/ops/reference_run.h"
 
 namespace msdbg::watch {
 
@@ -57,7 +58,7 @@ core::Result<Tensor> recomputeOutput(Source& source, const Place& place) {
   state.iteration = place.iteration;
   state.rank = place.rank;
   state.ranks = source.rankCount();
-  MSDBG_TRY(core::findOp(node)->reference({node, inputPointers, outputPointers, state}));
+  MSDBG_TRY(core::runReference(*core::findOp(node), {node, inputPointers, outputPointers, state}));
   return outputs[static_cast<std::size_t>(info.slot)];
 }
 

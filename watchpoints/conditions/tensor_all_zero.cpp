@@ -53,6 +53,7 @@ class RecommendedZeros : public Evaluator {
     if (context.iteration.value == 0 && m_outcome.tensor().valid() && !context.ranks.empty())
       m_nothing = isNothing(context, context.rankWith(m_outcome.tensor()));
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      if (stepIsSkipped(context, place.rank) && isGradient(context.graph().tensor(place.tensor))) return;
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
       if (!allZero(row.values)) {

@@ -4,6 +4,7 @@
 
 #include "watchpoints/conditions/change.h"
 #include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/scaler_skips.h"
 #include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
@@ -154,6 +155,7 @@ class RecommendedNotChanged : public Evaluator {
 
   /// Whether the step of some element is above the rounding of the largest one. Not known: it must.
   static bool mustChange(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
+    if (stepIsSkipped(context, rank)) return false;
     const core::TensorStatistics* gradient = statisticsOf(context, rank, update.gradient);
     if (gradient && gradient->zero == gradient->count) return false;  // the gradient's own finding
     if (update.gradient.valid() && isRoundingNoise(context, rank, update.gradient)) return false;

@@ -36,6 +36,19 @@ Error unknownModel(const std::string& name) {
                           : near)};
 }
 
+constexpr std::pair<std::string_view, core::DType> kPrecisions[] = {
+    {"fp32", core::DType::Float32}, {"bf16", core::DType::BFloat16}, {"fp16", core::DType::Float16}};
+
+Result<core::DType> precisionFrom(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, dtype] : kPrecisions) {
+    if (known == name) return dtype;
+    names.emplace_back(known);
+  }
+  return Error(ErrorCode::kUsage, fmt::format("--precision {}: there are {}{}", name, core::join(names, ", "),
+                                              core::didYouMean(name, names)));
+}
+
 core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& model) {
   if (settings.batch && *settings.batch < 1) return Error(ErrorCode::kUsage, "--batch must be at least 1");
   if (settings.lr && !(*settings.lr > 0)) return Error(ErrorCode::kUsage, "--lr must be greater than 0");
@@ -85,6 +98,7 @@ Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int r
                              (batch / ranks + 1) * ranks));
   training.options.batch = batch / ranks;
   training.options.dropout = settings.dropout.value_or(0);
+  MSDBG_ASSIGN(training.options.precision, precisionFrom(settings.precision.value_or("fp32")));
   training.options.size = training.info->size;
   for (const SizeOption& option : sizeOptions())
     if (const std::int64_t given = settings.given(option)) sizeOf(training.options.size, option) = given;
@@ -119,6 +133,8 @@ std::vector<std::pair<std::string, std::string>> ModelTraining::optionWords(int 
       {"--batch", std::to_string(options.batch * ranks)},
       {"--lr", core::formatDouble(optimizer.lr())}};
   if (info->hasDropout) words.emplace_back("--dropout", core::formatDouble(options.dropout));
+  for (const auto& [name, dtype] : kPrecisions)
+    if (dtype == options.precision && dtype != core::DType::Float32) words.emplace_back("--precision", name);
   for (const SizeOption& option : sizeOptions())
     if (const std::int64_t size = sizeOf(options.size, option))
       words.emplace_back(option.name, std::to_string(size));

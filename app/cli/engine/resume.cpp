@@ -213,6 +213,7 @@ Status Resumed::complete(DumpOptions& options) const {
   MSDBG_TRY(agree("--batch", model.batch, *recorded.batch));
   MSDBG_TRY(agree("--lr", model.lr, *recorded.lr));
   MSDBG_TRY(agreeOnSize(model, recorded));
+  MSDBG_TRY(agree("--precision", model.precision, recorded.precision.value_or("fp32")));
   return agree("--dropout", model.dropout, recorded.dropout.value_or(0));
 }
 
