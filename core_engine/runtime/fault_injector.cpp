@@ -87,7 +87,7 @@ std::string_view whatItHits(FaultKind kind) {
       return "an Allreduce (there are none with one rank)";
     case FaultKind::kStaleWeight:
     case FaultKind::kLr:
-      return "an update node";
+      return "the update of a parameter";
     case FaultKind::kDeadRelu:
       return "the update of a bias that feeds a Relu";
     case FaultKind::kWrongBackward:
@@ -164,7 +164,9 @@ Status checkElement(const FaultSpec& spec, const Graph& graph, NodeId node) {
     return Error(ErrorCode::kUsage, "fault '" + spec.text + "': element " + std::to_string(spec.element) +
                                         " is out of range; " + out.fullName() + " has " +
                                         std::to_string(out.shape.elements()) + " elements");
-  if (spec.kind == FaultKind::kBitflip && spec.bit >= bits)
+  const bool usesBit =
+      spec.kind == FaultKind::kBitflip || !isRounded(out.dtype);  // which has fewer than the default
+  if (usesBit && spec.bit >= bits)
     return Error(ErrorCode::kUsage, "fault '" + spec.text + "': bit must be below " + std::to_string(bits) +
                                         " for " + std::string(dtypeName(out.dtype)));
   return Ok{};

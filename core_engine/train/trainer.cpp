@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -197,7 +198,8 @@ struct Trainer::Impl {
   void metric(const std::string& name, double value) const {
     static constexpr std::array kOwn = {"loss",     "learning_rate", "step_time",
                                         "accuracy", "loss_scale",    "step_skipped"};
-    if (name.empty() || std::ranges::find(kOwn, name) != kOwn.end())
+    const auto own = std::span(kOwn).first(compiled.finite.valid() ? kOwn.size() : kOwn.size() - 2);
+    if (name.empty() || std::ranges::find(own, name) != own.end())
       fail("metric: '" + name + "' is " + (name.empty() ? "no name" : "what each step records itself") +
            "; call it val_loss, or what it is");
     if (hasStepped && observer()) observer()->metricsGiven(Iteration{next.value - 1}, {{name, value}});

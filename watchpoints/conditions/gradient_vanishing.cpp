@@ -22,12 +22,15 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
                     {"mean_lt", row.values.mean}});
 }
 
-/// Of a parameter, before it is clipped: what clipping leaves is small beside those that are not clipped. Of
-/// a loss that the engine scales, what is left without the scale.
-bool isOwnGradient(const core::Graph& graph, const core::TensorInfo& info) {
-  if (!isParameterGradient(graph, info)) return false;
-  const bool inUpdate = graph.node(info.producer).phase == core::Phase::kUpdate;
-  return inUpdate ? info.alias.starts_with("grad(") : !info.alias.starts_with("scaled_grad(");
+/// Of parameters, before they are clipped: what clipping leaves is small beside those that are not clipped.
+/// Of a loss that the engine scales, what is left without the scale.
+std::vector<core::TensorId> ownGradients(const core::Graph& graph) {
+  const bool scaled = graph.findTensor("gradients_finite").has_value();
+  return selectTensors(graph, [&](const core::TensorInfo& info) {
+    if (!isParameterGradient(graph, info)) return false;
+    const bool inUpdate = graph.node(info.producer).phase == core::Phase::kUpdate;
+    return scaled ? inUpdate && info.alias.starts_with("grad(") : !inUpdate;
+  });
 }
 
 /// Of the recommended set: small against the largest gradient of the iteration, too (what has converged is
@@ -36,11 +39,7 @@ bool isOwnGradient(const core::Graph& graph, const core::TensorInfo& info) {
 class RecommendedVanishing : public Evaluator {
  public:
   explicit RecommendedVanishing(const core::Graph& graph)
-      : m_walk(graph,
-               selectTensors(graph, [&](const core::TensorInfo& info) { return isOwnGradient(graph, info); }),
-               true),
-        m_outcome(graph),
-        m_squashing(squashingBehind(graph)) {}
+      : m_walk(graph, ownGradients(graph), true), m_outcome(graph), m_squashing(squashingBehind(graph)) {}
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
