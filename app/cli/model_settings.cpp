@@ -37,8 +37,7 @@ void ModelSettings::addOptions(CLI::App& app) {
   app.add_option("--dropout", dropout, "alexnet: dropout after its first two Gemms")->type_name("P");
   app.add_option("--precision", precision,
                  "mixed precision: products in bf16 or fp16 with sums in float32, parameters and the rest in "
-                 "float32; "
-                 "of fp16 the loss is scaled (default: fp32)")
+                 "float32; with fp16 the loss is scaled (default: fp32)")
       ->type_name("fp32|bf16|fp16");
   for (const SizeOption& option : sizeOptions())
     app.add_option(std::string(option.name), size[option.name], std::string(option.doc))

@@ -8,16 +8,6 @@
 namespace msdbg::core {
 namespace {
 
-TensorInfo gradientInfo(DType dtype, Shape shape, TensorId parameter = {}) {
-  TensorInfo info;
-  info.dtype = dtype;
-  info.shape = std::move(shape);
-  info.role = TensorRole::kGradient;
-  info.gradientOf = parameter;
-  info.replicated = true;
-  return info;
-}
-
 /// Replaces a gradient by the node's output.
 void replace(Graph& graph, TrainingGraph::ParameterGradient& of, std::string_view opType,
              std::vector<TensorId> more, Attributes attributes) {

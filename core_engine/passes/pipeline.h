@@ -42,7 +42,7 @@ struct PassLog {
 Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
                                       std::vector<PassLog>* log = nullptr, bool texts = false);
 
-// One file per pass; the loss is scaled by three of them.
+// One file per pass, but for scale_loss.cpp, which has all that scaling the loss takes.
 /// A state for the scale, where the graph computes in float16; else none. scale_loss.cpp
 TensorId addLossScale(Graph& graph, const TrainingGraph& training);
 Status differentiatePass(Graph& graph, TrainingGraph& training);       // differentiate.cpp

@@ -19,16 +19,6 @@ constexpr double kFirst = 65536, kGrowth = 2, kBackoff = 0.5;
 constexpr double kMost = 0x1p126;  // so that it can be halved again
 constexpr std::int64_t kGoodSteps = 2000;
 
-TensorInfo made(DType dtype, Shape shape = {}, TensorId parameter = {}) {
-  TensorInfo info;
-  info.dtype = dtype;
-  info.shape = std::move(shape);
-  info.role = TensorRole::kGradient;
-  info.gradientOf = parameter;
-  info.replicated = true;
-  return info;
-}
-
 /// Adds the few nodes that decide, in scope update/scale.
 class Scaling {
  public:
@@ -45,7 +35,7 @@ class Scaling {
     return m_graph.node(id).outputs.front();
   }
   TensorId chosen(TensorId condition, TensorId yes, TensorId no) {
-    return node("Where", {condition, yes, no}, made(m_graph.tensor(yes).dtype));
+    return node("Where", {condition, yes, no}, gradientInfo(m_graph.tensor(yes).dtype));
   }
   void next(TensorId state, TensorId condition, TensorId yes, TensorId no) {
     const TensorId after = node("Where", {condition, yes, no}, nextValueOf(m_graph.tensor(state)));
@@ -56,13 +46,14 @@ class Scaling {
   TensorId finite() {
     TensorId sum;
     for (const auto& of : m_training.gradients) {
-      const NodeId squares = addParameterNode(m_graph, "ReduceSumSquare", of.parameter, {of.gradient},
-                                              {{"keepdims", std::int64_t{0}}}, {made(DType::Float32)});
+      const NodeId squares =
+          addParameterNode(m_graph, "ReduceSumSquare", of.parameter, {of.gradient},
+                           {{"keepdims", std::int64_t{0}}}, {gradientInfo(DType::Float32)});
       const TensorId one = m_graph.node(squares).outputs.front();
-      sum = sum.valid() ? node("Add", {sum, one}, made(DType::Float32)) : one;
+      sum = sum.valid() ? node("Add", {sum, one}, gradientInfo(DType::Float32)) : one;
     }
     const TensorId largest = number("largest", DType::Float32, std::numeric_limits<float>::max());
-    const TensorId flag = node("Less", {sum, largest}, made(DType::Bool));
+    const TensorId flag = node("Less", {sum, largest}, gradientInfo(DType::Bool));
     m_graph.setAlias(flag, "gradients_finite");
     return flag;
   }
@@ -72,15 +63,15 @@ class Scaling {
     const TensorId scale = m_training.lossScale;
     const TensorId good = addOptimizerSource(m_graph, "optimizer/good_steps", TensorRole::kOptimizerState,
                                              DType::Int64, Shape{}, 0, lossFrames(m_graph, m_training));
-    const TensorId counted = node("StepUpdate", {good}, made(DType::Int64), {{"modulo", kGoodSteps}});
-    const TensorId full = node("Equal", {counted, zero}, made(DType::Bool));
+    const TensorId counted = node("StepUpdate", {good}, gradientInfo(DType::Int64), {{"modulo", kGoodSteps}});
+    const TensorId full = node("Equal", {counted, zero}, gradientInfo(DType::Bool));
     const TensorId raised =
         node("Min",
-             {node("Mul", {scale, number("growth", DType::Float32, kGrowth)}, made(DType::Float32)),
+             {node("Mul", {scale, number("growth", DType::Float32, kGrowth)}, gradientInfo(DType::Float32)),
               number("most_scale", DType::Float32, kMost)},
-             made(DType::Float32));
+             gradientInfo(DType::Float32));
     const TensorId lowered =
-        node("Mul", {scale, number("backoff", DType::Float32, kBackoff)}, made(DType::Float32));
+        node("Mul", {scale, number("backoff", DType::Float32, kBackoff)}, gradientInfo(DType::Float32));
     const TensorId kept = chosen(full, raised, scale);
     const std::int64_t every = m_training.optimizer.accumulate;
     if (every == 1) {
@@ -89,7 +80,7 @@ class Scaling {
       return;
     }
     const TensorId last = number("last_micro_step", DType::Int64, static_cast<double>(every - 1));
-    const TensorId due = node("Equal", {m_training.microStep, last}, made(DType::Bool));
+    const TensorId due = node("Equal", {m_training.microStep, last}, gradientInfo(DType::Bool));
     next(scale, due, chosen(finite, kept, lowered), scale);
     next(good, due, chosen(finite, counted, zero), good);
   }
@@ -115,13 +106,13 @@ Status unscaleGradientsPass(Graph& graph, TrainingGraph& training) {
   if (!training.lossScale.valid()) return Ok{};
   Scaling scaling(graph, training);
   const TensorId inverse = scaling.node("Div", {scaling.number("one", DType::Float32, 1), training.lossScale},
-                                        made(DType::Float32));
+                                        gradientInfo(DType::Float32));
   for (auto& [parameter, gradient] : training.gradients) {
     const std::string name = graph.tensor(parameter).name;
     graph.setAlias(gradient, "scaled_grad(" + name + ")");
     const TensorInfo scaled = graph.tensor(gradient);
     const NodeId node = addParameterNode(graph, "Mul", parameter, {gradient, inverse}, {},
-                                         {made(scaled.dtype, scaled.shape, parameter)});
+                                         {gradientInfo(scaled.dtype, scaled.shape, parameter)});
     gradient = graph.node(node).outputs.front();
     graph.setAlias(gradient, "grad(" + name + ")");
   }

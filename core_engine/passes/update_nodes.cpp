@@ -44,6 +44,16 @@ std::vector<FrameId> lossFrames(const Graph& graph, const TrainingGraph& trainin
   return graph.node(graph.tensor(training.loss).producer).frames;
 }
 
+TensorInfo gradientInfo(DType dtype, Shape shape, TensorId parameter) {
+  TensorInfo info;
+  info.dtype = dtype;
+  info.shape = std::move(shape);
+  info.role = TensorRole::kGradient;
+  info.gradientOf = parameter;
+  info.replicated = true;
+  return info;
+}
+
 TensorInfo nextValueOf(const TensorInfo& source) {
   TensorInfo info;
   info.dtype = source.dtype;

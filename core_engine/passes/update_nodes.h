@@ -20,6 +20,9 @@ TensorId addOptimizerSource(Graph& graph, std::string name, TensorRole role, DTy
                             double value, std::vector<FrameId> frames);
 /// The lines of what serves all parameters.
 std::vector<FrameId> lossFrames(const Graph& graph, const TrainingGraph& training);
+/// What is computed on the way to the updates, equal on all ranks; of a parameter's gradient: which
+/// parameter.
+TensorInfo gradientInfo(DType dtype, Shape shape = {}, TensorId parameter = {});
 /// The next value of a parameter or state.
 TensorInfo nextValueOf(const TensorInfo& source);
 

@@ -188,7 +188,6 @@ class RecommendedZeros : public Evaluator {
   }
 
   void visitGradient(EvaluationContext& context, const Place& place) {
-    if (stepIsSkipped(context, place.rank)) return;
     if (isRoundingNoise(context, place.rank, place.tensor)) return lookAtUses(context, place);
     if (mayBeChance(context, place)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
